@@ -1,0 +1,181 @@
+"""The scenario language: what may be asked of any target.
+
+A scenario is a few orthogonal parts: groups of sandboxes, and steps that lead them through
+operations at some pacing, until something stops them, so many times. How a file becomes these
+models, with a place for every error, is in `specs.loading`; how they become trials, in `specs.plan`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from specs.quantities import Bytes, Millicores, PositiveSeconds, Seconds
+
+Operation = Literal["create", "resume", "suspend", "wake", "exec", "delete"]
+OPERATIONS: tuple[str, ...] = get_args(Operation)
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+Scalar = str | int | float | bool
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+
+
+class Model(BaseModel):
+    """The base of everything read from YAML: unknown keys are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Group(Model):
+    """Sandboxes that share a spec."""
+
+    count: Count = Field(description="how many sandboxes the group has at most")
+    cpu: Millicores = Field(description="CPU limit of each sandbox")
+    memory: Bytes = Field(description="memory limit of each sandbox")
+    command: list[str] = Field(
+        default=["/usr/bin/sleep", "infinity"], min_length=1, description="the program that each sandbox runs"
+    )
+    env: dict[str, str] = Field(default={}, description="environment variables of that program")
+
+
+class InFlight(Model):
+    """Closed loop: a new attempt starts when one of at most `in_flight` ends."""
+
+    in_flight: Count
+
+
+class Rate(Model):
+    """Open loop: attempts are due at times drawn before the load, whatever the system does."""
+
+    rate: Annotated[float, Field(gt=0, le=1_000_000, strict=False)] = Field(description="attempts per second")
+    arrivals: Literal["constant", "poisson"] = "constant"
+
+
+def _pacing_tag(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "burst"
+    if isinstance(value, dict):
+        return next((tag for tag in ("in_flight", "rate") if tag in value), None)
+    return {InFlight: "in_flight", Rate: "rate"}.get(type(value))
+
+
+Pacing = Annotated[
+    Annotated[Literal["burst"], Tag("burst")] | Annotated[InFlight, Tag("in_flight")] | Annotated[Rate, Tag("rate")],
+    Discriminator(
+        _pacing_tag,
+        custom_error_type="pacing",
+        custom_error_message="expected burst, {in_flight: N} or {rate: N per second}",
+    ),
+]
+
+
+class Exec(Model):
+    """Run a program inside each sandbox and wait for its end; any exit code but 0 is a failure."""
+
+    exec: list[str] = Field(min_length=1, description="the program and its arguments")
+
+
+def _action_tag(value: Any) -> str:
+    return "exec" if isinstance(value, dict | Exec) else "name"
+
+
+Action = Annotated[
+    Annotated[Literal["create", "resume", "suspend", "wake", "delete"], Tag("name")] | Annotated[Exec, Tag("exec")],
+    Discriminator(_action_tag),
+]
+
+
+def operation_of(action: str | Exec) -> Operation:
+    """The operation that an entry of `do` performs."""
+    return "exec" if isinstance(action, Exec) else action  # type: ignore[return-value]
+
+
+class Load(Model):
+    """Lead a group's sandboxes through operations.
+
+    The group passes in batches of `batch` (all at once by default): each operation of `do` is
+    performed on every sandbox of the batch before the next operation begins.
+    """
+
+    group: Name
+    do: list[Action] = Field(min_length=1)
+    pacing: Pacing = "burst"
+    batch: Count | None = Field(default=None, description="sandboxes that pass through `do` together")
+    repeat: Count = Field(default=1, description="rounds over the whole group")
+    until: Literal["refused"] | None = Field(
+        default=None, description="end the step after the batch in which an attempt is refused"
+    )
+    hold: Seconds = Field(default=0.0, description="time after each batch in which only the samplers work")
+    timeout: PositiveSeconds = Field(default=60.0, description="bound on each attempt")
+
+
+class LoadStep(Model):
+    load: Load
+
+
+def _step_tag(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "name"
+    return "load" if isinstance(value, LoadStep) or (isinstance(value, dict) and "load" in value) else None
+
+
+Step = Annotated[
+    Annotated[Literal["cleanup", "provision"], Tag("name")] | Annotated[LoadStep, Tag("load")],
+    Discriminator(
+        _step_tag,
+        custom_error_type="step",
+        custom_error_message="expected cleanup, provision or load: {group: ..., do: [...]}",
+    ),
+]
+
+Figure = Literal["p50", "p95", "p99", "max", "attempts", "ok", "refused", "failed", "timed_out"]
+FIGURES_IN_SECONDS = frozenset({"p50", "p95", "p99", "max"})
+
+
+class Check(Model):
+    """A bound on one figure; its answer is pass, fail or insufficient.
+
+    `of` is OPERATION.FIGURE, such as `resume.p50` or `create.failed`, or `density.running`, the
+    largest number of sandboxes that ran at once. `where` narrows it to trials by their matrix
+    values, and to attempts by `group`, and by `how` (booted or restored).
+    """
+
+    of: str = Field(pattern=rf"^(({'|'.join(OPERATIONS)})\.({'|'.join(get_args(Figure))})|density\.running)$")
+    where: dict[str, Scalar] = {}
+    at_most: Scalar | None = None
+    at_least: Scalar | None = None
+
+    @model_validator(mode="after")
+    def _has_one_bound(self) -> Check:
+        if (self.at_most is None) == (self.at_least is None):
+            raise ValueError("give exactly one of at_most and at_least")
+        return self
+
+
+class Scenario(Model):
+    """One trial's scenario: every placeholder filled in, nothing left to choose."""
+
+    name: Name
+    title: str = Field(min_length=1)
+    description: str = ""
+    groups: dict[Name, Group] = Field(min_length=1)
+    steps: list[Step] = Field(min_length=1)
+    checks: list[Check] = []
+
+
+class ScenarioFile(Scenario):
+    """The whole document: what a `Scenario` has, and what makes many trials of it.
+
+    `parameters` are values for placeholders (`{{ name }}`); `sizes` are named sets of other
+    values for them, of which `size` picks one (a size that is not listed, such as the default
+    `published`, takes the parameters as they stand). `matrix` gives each key several values, and
+    every combination is a trial, `repetitions` times.
+    """
+
+    version: Literal[1] = 1
+    size: Name = "published"
+    parameters: dict[Name, Scalar | list[Scalar]] = {}
+    sizes: dict[Name, dict[Name, Scalar | list[Scalar]]] = {}
+    matrix: dict[Name, list[Scalar]] = {}
+    repetitions: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
+    seed: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] = 1
