@@ -1,0 +1,63 @@
+"""Cleaning from a new process: with nothing but the marks and intents that a run left on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from specs.loading import load_target
+from tasks.cleanup import CleanUp, clean_up
+from tasks.engine.loops import EngineLoop
+from tasks.landing import warehouse_file
+from tasks.platforms import make_platform
+from tasks.platforms.base import Platform
+from warehouse.store import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What a clean-up did: names found and left by kind, and the runs whose rows it landed."""
+
+    target: str
+    found: dict[str, list[str]]
+    left: dict[str, list[str]]
+    landed: list[str] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is left."""
+        return not any(self.left.values())
+
+
+def land_leftovers(results: Path) -> list[str]:
+    """Land every run whose segments hold rows that the warehouse lacks; returns their ids.
+
+    Raises:
+        warehouse.store.WarehouseError: the warehouse cannot be opened; the segments stay.
+    """
+    if not (results / "runs").is_dir():
+        return []
+    with Warehouse.open(warehouse_file(results)) as warehouse:
+        return [landed.run_id for landed in warehouse.land_all(results) if not landed.already]
+
+
+async def _clean(platform: Platform) -> CleanUp:
+    await platform.open()
+    try:
+        return await clean_up(platform)
+    finally:
+        await platform.close()
+
+
+def clean_target(target: str, results: Path) -> Cleaned:
+    """Land what earlier runs left, then remove everything of ours from a target.
+
+    Raises:
+        specs.errors.SpecError: there is no such target.
+        tasks.platforms.base.Unavailable: the platform cannot run here, or a run is using it.
+        warehouse.store.WarehouseError: the warehouse cannot be opened.
+    """
+    landed = land_leftovers(results)
+    with EngineLoop() as engine:
+        result = engine.submit(_clean(make_platform(load_target(target)))).result()
+    return Cleaned(target, result.found, result.left, landed)

@@ -1,0 +1,42 @@
+"""What a run is asked for; the form that Prefect shows for a deployment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from specs.loading import load_scenario, load_target
+from specs.plan import Plan, make_plan
+from tasks.platforms import OPERATIONS_BY_PLATFORM
+
+
+class RunRequest(BaseModel):
+    """One scenario on one target."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    scenario: str = Field(
+        default="density", title="Scenario", description="name of a built-in scenario, or path of a YAML file"
+    )
+    target: str = Field(default="local", title="Target", description="name of a built-in target, or path of a file")
+    size: str | None = Field(
+        default=None, title="Size", description="a size that the scenario declares, such as demo"
+    )
+    overrides: list[str] = Field(
+        default=[], title="Overrides", description="other values for the scenario, as path=value (repetitions=3)"
+    )
+    results: Path = Field(
+        default=Path("results"), title="Results", description="folder of the warehouse and the reports"
+    )
+
+    def plan(self) -> Plan:
+        """Read the files and expand them.
+
+        Raises:
+            specs.errors.SpecError: with every problem found.
+        """
+        overrides = [*([f"size={self.size}"] if self.size else []), *self.overrides]
+        target = load_target(self.target)
+        document = load_scenario(self.scenario, overrides)
+        return make_plan(document, target, OPERATIONS_BY_PLATFORM[target.platform], target.platform)

@@ -1,0 +1,94 @@
+"""The main flow: a scenario on a target, from zero to zero.
+
+Steps are Prefect tasks, calls are rows. What Prefect keeps of a run is for looking at; what was
+measured is in the run's segments from the moment it happened, and nothing here may lose it:
+rows are landed before the clean-up starts, and the clean-up does not depend on Prefect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from pathlib import Path
+
+from prefect import flow, get_run_logger
+from prefect.runtime import flow_run
+
+from flows.requests import RunRequest
+from specs.models import LoadStep
+from specs.plan import PlannedTrial
+from tasks.cleanup import clean_session, cleanup_step, final_cleanup
+from tasks.engine.load import label_of
+from tasks.landing import land, land_run
+from tasks.load import load_step
+from tasks.provisioning import provision_step
+from tasks.reporting import RunResult, report_run
+from tasks.session import Observer, Session
+
+watching: ContextVar[Observer | None] = ContextVar("watching", default=None)
+"""Who watches the runs that start in this context; set by the command line."""
+
+
+def _flow_run_name() -> str:
+    request = flow_run.parameters["request"]
+    get = request.get if isinstance(request, dict) else lambda key: getattr(request, key)
+    size = f" ({get('size')})" if get("size") else ""
+    return f"{Path(get('scenario')).stem}{size} on {Path(get('target')).stem}"
+
+
+@flow(name="run-scenario", flow_run_name=_flow_run_name, persist_result=False, retries=0)
+async def run_scenario(request: RunRequest) -> RunResult:
+    """Run a scenario on a target: every trial's steps, then landing, clean-up and report.
+
+    Raises:
+        specs.errors.SpecError: the scenario or the target cannot be used; nothing was started.
+        tasks.platforms.base.Unavailable: the platform cannot run here; nothing was started.
+    """
+    session = Session(request.plan(), request.results, watching.get())
+    session.run.flow_run_id = flow_run.get_id()
+    session.open()
+    get_run_logger().info("run %s: %d trials", session.run_id, len(session.plan.trials))
+    try:
+        try:
+            for trial in session.plan.trials:
+                await run_trial(session, trial)
+        except BaseException as error:
+            end_early(session, error)
+            raise
+        session.end("finished")
+        land_run(request.results, session.run_id)
+        await final_cleanup(session)
+    finally:
+        session.close()
+    land_run(request.results, session.run_id)
+    return await report_run(request.results, session.run_id)
+
+
+async def run_trial(session: Session, trial: PlannedTrial) -> None:
+    """Lead one trial through the steps of its scenario."""
+    async with session.trial(trial):
+        for index, step in enumerate(trial.scenario.steps):
+            number = trial.index + 1
+            if isinstance(step, LoadStep):
+                await load_step(session, trial, index, step.load, number, label_of(step.load))
+            elif step == "cleanup":
+                await cleanup_step(session, trial, index, number)
+            else:
+                await provision_step(session, trial, index, number)
+
+
+def end_early(session: Session, error: BaseException) -> None:
+    """Keep the rows and end at zero, whatever ended the run: a failure, Ctrl-C, a cancellation.
+
+    Nothing here awaits in the flow's own event loop, which may be on its way down.
+    """
+    cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit) or (
+        type(error).__name__ == "TerminationSignal"
+    )
+    session.end("cancelled" if cancelled else "failed", "cancelled" if cancelled else str(error))
+    try:
+        land(session.results, session.run_id)
+    finally:
+        session.in_engine(clean_session(session, None, end=True))
+        session.recorder.flush()
+        land(session.results, session.run_id)
