@@ -8,10 +8,9 @@ from pathlib import Path
 from specs.loading import load_target
 from tasks.cleanup import CleanUp, clean_up
 from tasks.engine.loops import EngineLoop
-from tasks.landing import warehouse_file
 from tasks.platforms import make_platform
 from tasks.platforms.base import Platform
-from warehouse.store import Warehouse
+from warehouse.results import land_leftovers
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +26,6 @@ class Cleaned:
     def clean(self) -> bool:
         """Whether nothing is left."""
         return not any(self.left.values())
-
-
-def land_leftovers(results: Path) -> list[str]:
-    """Land every run whose segments hold rows that the warehouse lacks; returns their ids.
-
-    Raises:
-        warehouse.store.WarehouseError: the warehouse cannot be opened; the segments stay.
-    """
-    if not (results / "runs").is_dir():
-        return []
-    with Warehouse.open(warehouse_file(results)) as warehouse:
-        return [landed.run_id for landed in warehouse.land_all(results) if not landed.already]
 
 
 async def _clean(platform: Platform) -> CleanUp:

@@ -20,9 +20,7 @@ class RunRequest(BaseModel):
         default="density", title="Scenario", description="name of a built-in scenario, or path of a YAML file"
     )
     target: str = Field(default="local", title="Target", description="name of a built-in target, or path of a file")
-    size: str | None = Field(
-        default=None, title="Size", description="a size that the scenario declares, such as demo"
-    )
+    size: str | None = Field(default=None, title="Size", description="a size that the scenario declares, such as demo")
     overrides: list[str] = Field(
         default=[], title="Overrides", description="other values for the scenario, as path=value (repetitions=3)"
     )

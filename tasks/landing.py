@@ -8,12 +8,8 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from warehouse.checks import answer_checks
+from warehouse.results import warehouse_file
 from warehouse.store import Warehouse
-
-
-def warehouse_file(results: Path) -> Path:
-    """Where the warehouse of a results folder is."""
-    return results / "warehouse.duckdb"
 
 
 def land(results: Path, run_id: str) -> None:

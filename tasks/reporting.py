@@ -10,7 +10,7 @@ from prefect import task
 from prefect.artifacts import acreate_link_artifact, acreate_table_artifact
 from prefect.cache_policies import NO_CACHE
 
-from tasks.landing import warehouse_file
+from warehouse.results import warehouse_file
 from warehouse.store import Warehouse
 
 

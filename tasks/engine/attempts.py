@@ -100,14 +100,16 @@ class Attempts:
     """Makes attempts on a platform and records them.
 
     Attributes:
+        origin: the event loop's time at which the run's clock was zero, in seconds.
         made: how many attempts there were in the run, which also numbers them.
         outcomes: how many attempts ended how, over the run.
     """
 
-    def __init__(self, run_id: str, recorder: Recorder, clock: Callable[[], float]) -> None:
+    def __init__(self, run_id: str, recorder: Recorder, loop_time: Callable[[], float]) -> None:
         self._run_id = run_id
         self._record = recorder.write
-        self._clock = clock
+        self.origin = origin = loop_time()
+        self._clock = lambda: loop_time() - origin
         self._in_flight = 0
         self.made = 0
         self.outcomes: Counter[str] = Counter()

@@ -71,7 +71,7 @@ class LoadRun:
             await self._closed_loop(call, names, place, pacing.in_flight)
         elif isinstance(pacing, Rate):
             # One schedule a batch and operation, each with a seed of its own.
-            seed = hash((self.seed, place.batch, self.attempts.made))
+            seed = f"{self.seed}/{place.round}/{place.batch}/{place.operation}"
             await self._open_loop(call, names, place, arrival_offsets(pacing, len(names), seed))
         else:
             await self._open_loop(call, names, place, [0.0] * len(names))
@@ -108,7 +108,7 @@ class LoadRun:
                 delay = origin + offset - loop.time()
                 if delay > 0:
                     await asyncio.sleep(delay)
-                started.create_task(self._attempt(call, name, place, self.attempts.run_time(origin + offset)))
+                started.create_task(self._attempt(call, name, place, origin - self.attempts.origin + offset))
 
 
 def label_of(load: Load) -> str:

@@ -8,7 +8,7 @@ from random import Random
 from specs.models import Rate
 
 
-def arrival_offsets(rate: Rate, count: int, seed: int) -> list[float]:
+def arrival_offsets(rate: Rate, count: int, seed: int | str) -> list[float]:
     """Due times of `count` attempts, in seconds from one origin, ascending.
 
     Constant arrivals are 1/rate apart and begin at 0. Poisson arrivals have exponential gaps of
