@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from specs.loading import load_scenario, load_target
 from specs.plan import Plan, make_plan
-from tasks.platforms import OPERATIONS_BY_PLATFORM
+from tasks.platforms.registry import OPERATIONS_BY_PLATFORM
 
 
 class RunRequest(BaseModel):

@@ -23,7 +23,7 @@ from specs.targets import SimulatedTarget
 from tasks.engine.attempts import Attempts, Roster
 from tasks.engine.loops import EngineLoop
 from tasks.engine.recorder import Recorder
-from tasks.platforms import make_platform
+from tasks.platforms.registry import make_platform
 from warehouse.rows import FactRow, Run, Step, Trial
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 A platform does; it never times itself, retries or records. The engine (`tasks.engine`) calls it,
 stamps the clocks and writes the rows. Adding a platform is one module with this protocol and one
-entry in `tasks.platforms`; `tests/platforms/test_conformance.py` runs over every one.
+entry in `tasks.platforms.registry`; `tests/platforms/test_conformance.py` runs over every one.
 
 Errors, each with a message that names the place and the mend:
 
