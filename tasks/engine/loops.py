@@ -41,7 +41,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
         # A jump may end a rounding error short of its timer; without this it would jump for ever.
-        self._clock_resolution = 1e-9
+        # A microsecond is coarser than a double's error for a century of seconds.
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         """Virtual seconds."""

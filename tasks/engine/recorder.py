@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -98,7 +99,8 @@ class Recorder:
             while written < len(data):
                 written += os.write(file, data[written:])
         except OSError:
-            os.ftruncate(file, before)
+            with suppress(OSError):
+                os.ftruncate(file, before)
             raise
 
     def _keep_flushing(self) -> None:
