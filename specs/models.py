@@ -9,14 +9,36 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from specs.quantities import Bytes, Millicores, PositiveSeconds, Seconds
 
 Operation = Literal["create", "resume", "suspend", "wake", "exec", "delete"]
 OPERATIONS: tuple[str, ...] = get_args(Operation)
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
-Scalar = str | int | float | bool
+Parameter = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+
+
+def _plain(value: Any) -> Any:
+    # One message in place of one for each member of the union.
+    if isinstance(value, str | int | float | bool):
+        return value
+    raise ValueError("expected text, a number, true or false")
+
+
+def _plain_or_list(value: Any) -> Any:
+    if isinstance(value, list | str | int | float | bool):
+        return value
+    raise ValueError("expected text, a number, true, false, or a list of these")
+
+
+Scalar = Annotated[str | int | float | bool, BeforeValidator(_plain)]
+Value = Annotated[
+    Annotated[Scalar, Tag("(one)")] | Annotated[list[Scalar], Tag("(list)")],
+    Discriminator(lambda value: "(list)" if isinstance(value, list) else "(one)"),
+    BeforeValidator(_plain_or_list),
+]
+"""What a placeholder can stand for."""
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 
 
@@ -47,24 +69,28 @@ class InFlight(Model):
 class Rate(Model):
     """Open loop: attempts are due at times drawn before the load, whatever the system does."""
 
-    rate: Annotated[float, Field(gt=0, le=1_000_000, strict=False)] = Field(description="attempts per second")
+    rate: Annotated[float, Field(gt=0, le=1_000_000, strict=True)] = Field(description="attempts per second")
     arrivals: Literal["constant", "poisson"] = "constant"
 
 
+# Tags stand in brackets, so that in the place of an error no tag can be taken for a key.
 def _pacing_tag(value: Any) -> str | None:
-    if isinstance(value, str):
-        return "burst"
+    if value == "burst":
+        return "(burst)"
     if isinstance(value, dict):
-        return next((tag for tag in ("in_flight", "rate") if tag in value), None)
-    return {InFlight: "in_flight", Rate: "rate"}.get(type(value))
+        kinds = [kind for kind in ("in_flight", "rate") if kind in value]
+        return f"({kinds[0]})" if len(kinds) == 1 else None
+    return {InFlight: "(in_flight)", Rate: "(rate)"}.get(type(value))
 
 
 Pacing = Annotated[
-    Annotated[Literal["burst"], Tag("burst")] | Annotated[InFlight, Tag("in_flight")] | Annotated[Rate, Tag("rate")],
+    Annotated[Literal["burst"], Tag("(burst)")]
+    | Annotated[InFlight, Tag("(in_flight)")]
+    | Annotated[Rate, Tag("(rate)")],
     Discriminator(
         _pacing_tag,
-        custom_error_type="pacing",
-        custom_error_message="expected burst, {in_flight: N} or {rate: N per second}",
+        custom_error_type="expected",
+        custom_error_message="expected burst, {in_flight: N} or {rate: N}",
     ),
 ]
 
@@ -75,13 +101,19 @@ class Exec(Model):
     exec: list[str] = Field(min_length=1, description="the program and its arguments")
 
 
-def _action_tag(value: Any) -> str:
-    return "exec" if isinstance(value, dict | Exec) else "name"
+def _action_tag(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "(name)"
+    return "(exec)" if isinstance(value, dict | Exec) else None
 
 
 Action = Annotated[
-    Annotated[Literal["create", "resume", "suspend", "wake", "delete"], Tag("name")] | Annotated[Exec, Tag("exec")],
-    Discriminator(_action_tag),
+    Annotated[Literal["create", "resume", "suspend", "wake", "delete"], Tag("(name)")] | Annotated[Exec, Tag("(exec)")],
+    Discriminator(
+        _action_tag,
+        custom_error_type="expected",
+        custom_error_message="expected create, resume, suspend, wake, delete or {exec: [program, ...]}",
+    ),
 ]
 
 
@@ -115,15 +147,15 @@ class LoadStep(Model):
 
 def _step_tag(value: Any) -> str | None:
     if isinstance(value, str):
-        return "name"
-    return "load" if isinstance(value, LoadStep) or (isinstance(value, dict) and "load" in value) else None
+        return "(name)"
+    return "(load)" if isinstance(value, LoadStep) or (isinstance(value, dict) and "load" in value) else None
 
 
 Step = Annotated[
-    Annotated[Literal["cleanup", "provision"], Tag("name")] | Annotated[LoadStep, Tag("load")],
+    Annotated[Literal["cleanup", "provision"], Tag("(name)")] | Annotated[LoadStep, Tag("(load)")],
     Discriminator(
         _step_tag,
-        custom_error_type="step",
+        custom_error_type="expected",
         custom_error_message="expected cleanup, provision or load: {group: ..., do: [...]}",
     ),
 ]
@@ -163,19 +195,23 @@ class Scenario(Model):
     checks: list[Check] = []
 
 
-class ScenarioFile(Scenario):
-    """The whole document: what a `Scenario` has, and what makes many trials of it.
+class Head(Model):
+    """What makes many trials of one document.
 
     `parameters` are values for placeholders (`{{ name }}`); `sizes` are named sets of other
-    values for them, of which `size` picks one (a size that is not listed, such as the default
-    `published`, takes the parameters as they stand). `matrix` gives each key several values, and
-    every combination is a trial, `repetitions` times.
+    values for them, of which `size` picks one (the default, `published`, takes the parameters as
+    they stand unless it is listed). `matrix` gives each key several values, and every combination
+    is a trial, `repetitions` times.
     """
 
     version: Literal[1] = 1
     size: Name = "published"
-    parameters: dict[Name, Scalar | list[Scalar]] = {}
-    sizes: dict[Name, dict[Name, Scalar | list[Scalar]]] = {}
-    matrix: dict[Name, list[Scalar]] = {}
+    parameters: dict[Parameter, Value] = {}
+    sizes: dict[Name, dict[Parameter, Value]] = {}
+    matrix: dict[Parameter, list[Scalar]] = {}
     repetitions: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
     seed: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] = 1
+
+
+class ScenarioFile(Head, Scenario):
+    """The whole document: what a `Scenario` has, and what makes many trials of it."""

@@ -77,4 +77,9 @@ class SimulatedTarget(BaseTarget):
     seed: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] = 1
 
 
+TARGETS: dict[str, type[LocalTarget] | type[SimulatedTarget]] = {
+    "local": LocalTarget,
+    "simulated": SimulatedTarget,
+}
+"""The kinds of target, by platform."""
 Target = Annotated[LocalTarget | SimulatedTarget, Field(discriminator="platform")]

@@ -1,0 +1,213 @@
+"""Parameters, sizes and the matrix: one document becomes one scenario for each combination."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from specs.checking import check_scenario
+from specs.models import Head, Scenario, ScenarioFile
+from specs.placeholders import UNKNOWN, Filler, names_in, refuse_placeholders
+from specs.reading import Loc, Tree
+from specs.validation import Fault, near, shown, validate
+
+MOST_TRIALS = 10_000
+_PARTS = ("groups", "steps", "checks")
+_PLACELESS = ("name", "version", "size", "parameters", "sizes")
+# These narrow a check besides the matrix, so that no matrix key may be called so.
+RESERVED = ("group", "how")
+
+Combination = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A document with nothing left to choose but the trial."""
+
+    head: Head
+    parameters: dict[str, Any]
+    matrix: dict[str, list[Any]]
+    scenarios: list[tuple[Combination, Scenario]]
+
+
+def resolve(tree: Tree, changed: dict[Loc, Any], replaced: list[Any]) -> Resolved | None:
+    """Resolve a document; what is wrong with it is noted in the tree.
+
+    Args:
+        tree: the document.
+        changed: what overrides set: a parameter set so wins over the size.
+        replaced: the values that overrides replaced; a parameter used there is not unused.
+    """
+    data = tree.data
+    for key in _PLACELESS:
+        refuse_placeholders(tree, data.get(key), (key,))
+    parameters = _parameters(tree, changed)
+    filler = Filler(tree)
+    filler.used.update(*(names_in(value) for value in replaced))
+    filled = {
+        key: value if key in _PLACELESS else filler.fill(value, parameters, (key,))
+        for key, value in data.items()
+        if key not in _PARTS
+    }
+    head = _head(tree, filled, parameters)
+    matrix = _matrix(tree, filled.get("matrix"), parameters)
+    _count_trials(tree, matrix, head)
+    checks = _checks(tree, filler, data.get("checks", []), parameters, matrix)
+    scenarios = _scenarios(tree, filler, filled, checks, parameters, matrix)
+    _report_unused(tree, filler.used, parameters, matrix)
+    if head is None or tree.problems:
+        return None
+    return Resolved(head, parameters, matrix, scenarios)
+
+
+def _parameters(tree: Tree, changed: dict[Loc, Any]) -> dict[str, Any]:
+    """The parameters after size and overrides."""
+    declared = tree.data.get("parameters", {})
+    if not isinstance(declared, dict):
+        return {}
+    sizes = tree.data.get("sizes", {})
+    sizes = sizes if isinstance(sizes, dict) else {}
+    for name, values in sizes.items():
+        for key in values if isinstance(values, dict) else ():
+            if key not in declared:
+                message = f"size `{name}` sets `{key}`, which is not among parameters{near(key, list(declared))}"
+                tree.spoil(("sizes", name, key), message, key=True)
+    chosen = sizes.get(_size(tree, sizes), {})
+    chosen = {key: value for key, value in chosen.items() if key in declared} if isinstance(chosen, dict) else {}
+    explicit = {path[1]: value for path, value in changed.items() if path[0] == "parameters" and len(path) == 2}
+    return {**declared, **chosen, **{str(key): value for key, value in explicit.items()}}
+
+
+def _size(tree: Tree, sizes: dict[str, Any]) -> str:
+    size = tree.data.get("size", "published")
+    if not isinstance(size, str):
+        return ""
+    if size not in sizes and size != "published":
+        known = list(dict.fromkeys([*sizes, "published"]))
+        tree.spoil(("size",), f"no size is called `{size[:60]}`; known are {', '.join(known)}{near(size, known)}")
+    return size
+
+
+def _head(tree: Tree, filled: dict[str, Any], parameters: dict[str, Any]) -> Head | None:
+    """Validate what stands around groups, steps and checks; parameters at fault become unknown."""
+    head, faults = validate(Head, {key: value for key, value in filled.items() if key in Head.model_fields})
+    for key in filled:
+        if key not in ScenarioFile.model_fields:
+            tree.report((key,), f"unknown key `{key}`{near(key, list(ScenarioFile.model_fields))}", key=True)
+    for fault in faults:
+        tree.report(fault.path, fault.message, key=fault.key)
+        if fault.path[:1] == ("parameters",) and len(fault.path) > 1:
+            parameters[str(fault.path[1])] = UNKNOWN
+    for name in parameters:
+        if ("parameters", name) in tree.spoiled:
+            parameters[name] = UNKNOWN
+    return head
+
+
+def _matrix(tree: Tree, matrix: Any, parameters: dict[str, Any]) -> dict[str, list[Any]]:
+    """The values of each key; a key whose values are at fault has one value, unknown."""
+    if not isinstance(matrix, dict):
+        return {}
+    return {key: _matrix_values(tree, key, values, parameters) for key, values in matrix.items() if "\0" not in key}
+
+
+def _matrix_values(tree: Tree, key: str, values: Any, parameters: dict[str, Any]) -> list[Any]:
+    path = ("matrix", key)
+    if key in parameters:
+        tree.report(path, f"`{key}` is a parameter too; give one of them another name", key=True)
+    if key in RESERVED:
+        tree.report(path, f"a matrix key cannot be called `{key}`: checks use that word in `where`", key=True)
+    if not isinstance(values, list) or values == []:
+        if values == []:
+            tree.report(path, "the list is empty, so that there would be no trial")
+        return [UNKNOWN]
+    seen: list[tuple[type, Any]] = []
+    for index, value in enumerate(values):
+        typed = (type(value), value)
+        if not isinstance(value, str | int | float | bool):
+            values = [UNKNOWN]
+            break
+        if typed in seen[-1000:]:
+            tree.report((*path, index), f"{shown(value)} is in the list twice")
+        seen.append(typed)
+    return list(values)
+
+
+def _count_trials(tree: Tree, matrix: dict[str, list[Any]], head: Head | None) -> None:
+    combinations = math.prod(len(values) for values in matrix.values())
+    trials = combinations * (head.repetitions if head else 1)
+    if trials > MOST_TRIALS:
+        key = ("matrix",) if combinations > 1 else ("repetitions",)
+        repeated = f" in {head.repetitions} repetitions" if head and head.repetitions > 1 else ""
+        tree.report(key, f"{combinations:,} combinations{repeated} are more than {MOST_TRIALS:,} trials", key=True)
+
+
+def _checks(tree: Tree, filler: Filler, checks: Any, parameters: dict[str, Any], matrix: dict[str, list[Any]]) -> Any:
+    """Checks are about all trials at once, so that no matrix value can stand in them."""
+    reason = "a check is about all trials; narrow it to some with `where: {{{}: VALUE}}`"
+    elsewhere = {key: reason.format(key) for key in matrix}
+    return Filler(tree, elsewhere, filler.used).fill(checks, parameters, ("checks",))
+
+
+def _scenarios(
+    tree: Tree,
+    filler: Filler,
+    filled: dict[str, Any],
+    checks: Any,
+    parameters: dict[str, Any],
+    matrix: dict[str, list[Any]],
+) -> list[tuple[Combination, Scenario]]:
+    """Fill in and validate each combination; a fault that several share is told once."""
+    common = {key: filled[key] for key in ("name", "title", "description") if key in filled}
+    if "checks" in tree.data:
+        common["checks"] = checks
+    parts = {key: tree.data[key] for key in ("groups", "steps") if key in tree.data}
+    used = set().union(*(names_in(part) for part in parts.values()))
+    scenarios: list[tuple[Combination, Scenario]] = []
+    faults: dict[Fault, list[int]] = defaultdict(list)
+    combinations = list(_combinations(matrix))
+    for number, combination in enumerate(combinations):
+        names = {**parameters, **combination}
+        own = {key: filler.fill(part, names, (key,)) for key, part in parts.items()}
+        scenario, found = validate(Scenario, {**common, **own})
+        if scenario is not None:
+            found = list(check_scenario(scenario, matrix))
+            scenarios.append((combination, scenario))
+        for fault in found:
+            faults[fault].append(number)
+    filler.used |= used
+    for fault, numbers in faults.items():
+        suffix = _failing(matrix, [combinations[number] for number in numbers], len(combinations))
+        tree.report(fault.path, fault.message + suffix, key=fault.key)
+    return scenarios
+
+
+def _combinations(matrix: dict[str, list[Any]]) -> Iterable[Combination]:
+    """Every combination, the last key changing fastest; no more than may be planned."""
+    product = itertools.product(*matrix.values())
+    return (dict(zip(matrix, values, strict=True)) for values in itertools.islice(product, MOST_TRIALS))
+
+
+def _failing(matrix: dict[str, list[Any]], failing: list[Combination], total: int) -> str:
+    """Which matrix values a fault goes with, when it is not all of them."""
+    if len(failing) == total:
+        return ""
+    told = []
+    for key, values in matrix.items():
+        bad = list(dict.fromkeys(combination[key] for combination in failing))
+        if len(bad) < len(values):
+            told.append(f"{key} = {' or '.join(str(value) for value in bad[:5])}{' or ...' if len(bad) > 5 else ''}")
+    return f" (with {', '.join(told)})" if told else ""
+
+
+def _report_unused(tree: Tree, used: set[str], parameters: dict[str, Any], matrix: dict[str, list[Any]]) -> None:
+    for key in matrix:
+        if key not in used:
+            tree.report(("matrix", key), f'nothing uses this key; write "{{{{ {key} }}}}" where it belongs', key=True)
+    for name in parameters:
+        if name not in used:
+            tree.report(("parameters", name), f'nothing uses "{{{{ {name} }}}}"; use it or remove it', key=True)
