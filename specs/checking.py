@@ -74,10 +74,10 @@ def _check(
 ) -> Iterator[Fault]:
     path: Loc = ("checks", index)
     operation, figure = check.of.split(".")
-    groups = {load.group for load in loads if operation in map(operation_of, load.do)}
+    groups = {load.group for load in loads if operation in [operation_of(action) for action in load.do]}
     if operation != "density" and not groups:
         done = sorted({operation_of(action) for load in loads for action in load.do})
-        yield Fault((*path, "of"), f"no step does {operation}; steps do {', '.join(done)}")
+        yield Fault((*path, "of"), f"no step does {operation}; steps do {', '.join(done) or 'nothing'}")
     bound = "at_most" if check.at_most is not None else "at_least"
     if message := _unit(figure, getattr(check, bound)):
         yield Fault((*path, bound), message)

@@ -114,7 +114,7 @@ def load_target(source: str | Path) -> Target:
             tree.report((), f"the key `platform` is missing; known are {', '.join(TARGETS)}")
         else:
             hint = near(platform, list(TARGETS)) or f"; known are {', '.join(TARGETS)}"
-            tree.report(("platform",), f"no platform is called {shown(platform)}{hint}")
+            tree.report(("platform",), f"expected a platform, found {shown(platform)}{hint}")
         tree.raise_problems()
     assert model is not None, "an unknown platform is a problem"
     target, faults = validate(model, tree.data)
@@ -142,7 +142,7 @@ def _read(source: str | Path, kind: str) -> tuple[str, str]:
         if not Path(source).exists():
             names = builtin_names(kind)
             hint = near(source, names)
-            message = f"no {kind[:-1]} is called `{source}`{hint or ';'} built-in are {', '.join(names)}"
+            message = f"no {kind[:-1]} is called `{source}`{hint or ';'} built in are {', '.join(names)}"
             raise SpecError([Problem(source, 1, 1, "", f"{message}; or give the path of a YAML file")])
     return str(source), read_file(Path(source))
 

@@ -80,7 +80,9 @@ def _pacing_tag(value: Any) -> str | None:
     if isinstance(value, dict):
         kinds = [kind for kind in ("in_flight", "rate") if kind in value]
         return f"({kinds[0]})" if len(kinds) == 1 else None
-    return {InFlight: "(in_flight)", Rate: "(rate)"}.get(type(value))
+    if isinstance(value, InFlight):
+        return "(in_flight)"
+    return "(rate)" if isinstance(value, Rate) else None
 
 
 Pacing = Annotated[

@@ -27,11 +27,13 @@ class Filler:
     Attributes:
         tree: the document, for places of problems.
         elsewhere: names that exist but have no value here, with the reason.
+        complete: whether all names are known; when a section could not be read, none is called undefined.
     """
 
     tree: Tree
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    complete: bool = True
 
     def fill(self, value: Any, names: Mapping[str, Any], path: Loc) -> Any:
         """The value with every placeholder filled in; recursion is bounded by the reader's depth."""
@@ -60,6 +62,8 @@ class Filler:
         if name in self.elsewhere:
             self.used.add(name)
             self.tree.spoil(path, self.elsewhere[name])
+        elif not self.complete:
+            self.tree.spoiled.add(path)
         else:
             known = [*names, *self.elsewhere]
             listing = f"; defined are {', '.join(known)}" if known else "; no parameters and no matrix are defined"

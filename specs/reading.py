@@ -45,7 +45,8 @@ class Place:
 
 def dotted(path: Loc) -> str:
     """A path as people write it: `steps.2.load.group`."""
-    return ".".join(str(part) for part in path)
+    text = ".".join(str(part) for part in path)
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 @dataclass
@@ -309,7 +310,9 @@ class _Builder:
         self.tree.spoiled.add((*frame.path, name))
         return name
 
-    def _markers(self, event: events.NodeEvent, path: Loc) -> None:
+    def _markers(
+        self, event: events.MappingStartEvent | events.SequenceStartEvent | events.ScalarEvent, path: Loc
+    ) -> None:
         if event.anchor is not None:
             self._problem(event, path, f"anchors (&{event.anchor}) are not allowed; write the value out twice")
         if event.tag is not None:

@@ -13,7 +13,7 @@ from specs.checking import check_scenario
 from specs.models import Head, Scenario, ScenarioFile
 from specs.placeholders import UNKNOWN, Filler, names_in, refuse_placeholders
 from specs.reading import Loc, Tree
-from specs.validation import Fault, near, shown, validate
+from specs.validation import Fault, clip, near, shown, validate
 
 MOST_TRIALS = 10_000
 _PARTS = ("groups", "steps", "checks")
@@ -45,15 +45,17 @@ def resolve(tree: Tree, changed: dict[Loc, Any], replaced: list[Any]) -> Resolve
     data = tree.data
     for key in _PLACELESS:
         refuse_placeholders(tree, data.get(key), (key,))
-    parameters = _parameters(tree, changed)
-    filler = Filler(tree)
+    parameters, origins = _parameters(tree, changed)
+    complete = all(isinstance(data.get(key, {}), dict) for key in ("parameters", "matrix"))
+    filler = Filler(tree, complete=complete)
     filler.used.update(*(names_in(value) for value in replaced))
     filled = {
         key: value if key in _PLACELESS else filler.fill(value, parameters, (key,))
         for key, value in data.items()
         if key not in _PARTS
     }
-    head = _head(tree, filled, parameters)
+    head = _head(tree, filled)
+    _forget_spoiled(tree, parameters, origins)
     matrix = _matrix(tree, filled.get("matrix"), parameters)
     _count_trials(tree, matrix, head)
     checks = _checks(tree, filler, data.get("checks", []), parameters, matrix)
@@ -64,11 +66,11 @@ def resolve(tree: Tree, changed: dict[Loc, Any], replaced: list[Any]) -> Resolve
     return Resolved(head, parameters, matrix, scenarios)
 
 
-def _parameters(tree: Tree, changed: dict[Loc, Any]) -> dict[str, Any]:
-    """The parameters after size and overrides."""
+def _parameters(tree: Tree, changed: dict[Loc, Any]) -> tuple[dict[str, Any], dict[str, Loc]]:
+    """The parameters after size and overrides, and where each has its value from."""
     declared = tree.data.get("parameters", {})
     if not isinstance(declared, dict):
-        return {}
+        return {}, {}
     sizes = tree.data.get("sizes", {})
     sizes = sizes if isinstance(sizes, dict) else {}
     for name, values in sizes.items():
@@ -76,10 +78,22 @@ def _parameters(tree: Tree, changed: dict[Loc, Any]) -> dict[str, Any]:
             if key not in declared:
                 message = f"size `{name}` sets `{key}`, which is not among parameters{near(key, list(declared))}"
                 tree.spoil(("sizes", name, key), message, key=True)
-    chosen = sizes.get(_size(tree, sizes), {})
-    chosen = {key: value for key, value in chosen.items() if key in declared} if isinstance(chosen, dict) else {}
-    explicit = {path[1]: value for path, value in changed.items() if path[0] == "parameters" and len(path) == 2}
-    return {**declared, **chosen, **{str(key): value for key, value in explicit.items()}}
+    values = dict(declared)
+    origins: dict[str, Loc] = {key: ("parameters", key) for key in declared}
+    size = _size(tree, sizes)
+    chosen = sizes.get(size)
+    for key, value in chosen.items() if isinstance(chosen, dict) else ():
+        if key in declared and not any(path[:2] == ("parameters", key) for path in changed):
+            values[key] = value
+            origins[key] = ("sizes", size, key)
+    return values, origins
+
+
+def _forget_spoiled(tree: Tree, parameters: dict[str, Any], origins: dict[str, Loc]) -> None:
+    """Make parameters unknown that have no value to judge anything by."""
+    for name, origin in origins.items():
+        if any(path[: len(origin)] == origin for path in tree.spoiled):
+            parameters[name] = UNKNOWN
 
 
 def _size(tree: Tree, sizes: dict[str, Any]) -> str:
@@ -92,19 +106,15 @@ def _size(tree: Tree, sizes: dict[str, Any]) -> str:
     return size
 
 
-def _head(tree: Tree, filled: dict[str, Any], parameters: dict[str, Any]) -> Head | None:
-    """Validate what stands around groups, steps and checks; parameters at fault become unknown."""
+def _head(tree: Tree, filled: dict[str, Any]) -> Head | None:
+    """Validate what stands around groups, steps and checks; what is at fault there is spoiled."""
     head, faults = validate(Head, {key: value for key, value in filled.items() if key in Head.model_fields})
     for key in filled:
         if key not in ScenarioFile.model_fields:
-            tree.report((key,), f"unknown key `{key}`{near(key, list(ScenarioFile.model_fields))}", key=True)
+            tree.report((key,), f"unknown key `{clip(key)}`{near(key, list(ScenarioFile.model_fields))}", key=True)
     for fault in faults:
         tree.report(fault.path, fault.message, key=fault.key)
-        if fault.path[:1] == ("parameters",) and len(fault.path) > 1:
-            parameters[str(fault.path[1])] = UNKNOWN
-    for name in parameters:
-        if ("parameters", name) in tree.spoiled:
-            parameters[name] = UNKNOWN
+    tree.spoiled.update(fault.path for fault in faults if len(fault.path) > 1 and not fault.key)
     return head
 
 
@@ -125,15 +135,15 @@ def _matrix_values(tree: Tree, key: str, values: Any, parameters: dict[str, Any]
         if values == []:
             tree.report(path, "the list is empty, so that there would be no trial")
         return [UNKNOWN]
-    seen: list[tuple[type, Any]] = []
+    seen: set[tuple[type, Any]] = set()
     for index, value in enumerate(values):
         typed = (type(value), value)
         if not isinstance(value, str | int | float | bool):
             values = [UNKNOWN]
             break
-        if typed in seen[-1000:]:
+        if typed in seen:
             tree.report((*path, index), f"{shown(value)} is in the list twice")
-        seen.append(typed)
+        seen.add(typed)
     return list(values)
 
 
@@ -150,7 +160,7 @@ def _checks(tree: Tree, filler: Filler, checks: Any, parameters: dict[str, Any],
     """Checks are about all trials at once, so that no matrix value can stand in them."""
     reason = "a check is about all trials; narrow it to some with `where: {{{}: VALUE}}`"
     elsewhere = {key: reason.format(key) for key in matrix}
-    return Filler(tree, elsewhere, filler.used).fill(checks, parameters, ("checks",))
+    return Filler(tree, elsewhere, filler.used, filler.complete).fill(checks, parameters, ("checks",))
 
 
 def _scenarios(
@@ -162,7 +172,7 @@ def _scenarios(
     matrix: dict[str, list[Any]],
 ) -> list[tuple[Combination, Scenario]]:
     """Fill in and validate each combination; a fault that several share is told once."""
-    common = {key: filled[key] for key in ("name", "title", "description") if key in filled}
+    common: dict[str, Any] = {key: filled[key] for key in ("name", "title", "description") if key in filled}
     if "checks" in tree.data:
         common["checks"] = checks
     parts = {key: tree.data[key] for key in ("groups", "steps") if key in tree.data}
@@ -200,11 +210,16 @@ def _failing(matrix: dict[str, list[Any]], failing: list[Combination], total: in
     for key, values in matrix.items():
         bad = list(dict.fromkeys(combination[key] for combination in failing))
         if len(bad) < len(values):
-            told.append(f"{key} = {' or '.join(str(value) for value in bad[:5])}{' or ...' if len(bad) > 5 else ''}")
+            told.append(
+                f"{key} = {' or '.join(clip(str(value)) for value in bad[:5])}{' or ...' if len(bad) > 5 else ''}"
+            )
     return f" (with {', '.join(told)})" if told else ""
 
 
 def _report_unused(tree: Tree, used: set[str], parameters: dict[str, Any], matrix: dict[str, list[Any]]) -> None:
+    if tree.spoiled:
+        # What could not be read may be where they are used.
+        return
     for key in matrix:
         if key not in used:
             tree.report(("matrix", key), f'nothing uses this key; write "{{{{ {key} }}}}" where it belongs', key=True)

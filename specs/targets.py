@@ -70,7 +70,7 @@ class SimulatedTarget(BaseTarget):
     time: Literal["virtual", "real"] = Field(
         default="virtual", description="virtual: the clock jumps, so that hours pass in seconds"
     )
-    allocatable: Allocatable = Allocatable(cpu="2", memory="16Gi")  # type: ignore[arg-type]
+    allocatable: Allocatable = Allocatable(cpu="2", memory="16Gi")
     latencies: dict[Operation, LatencyModel] = {}
     restore: LatencyModel | None = Field(default=None, description="latency of a resume that restores")
     faults: list[Fault] = []

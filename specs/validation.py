@@ -47,13 +47,14 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f"the text {_short(repr(value))}"
+        return f"the text {clip(repr(value))}"
     if isinstance(value, list | tuple):
         return "a list"
     return "a mapping" if isinstance(value, dict) else f"the number {value}"
 
 
-def _short(text: str) -> str:
+def clip(text: str) -> str:
+    """A text, cut where it would fill a message."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -63,11 +64,13 @@ def _fault(model: type[BaseModel], data: Any, error: ErrorDetails) -> Fault:
     path, rest = _descend(data, loc)
     if kind == "extra_forbidden":
         holder = _model_at(model, loc[:-1]) or model
-        return Fault(path, f"unknown key `{loc[-1]}`" + near(loc[-1], list(holder.model_fields)), key=True)
+        return Fault(path, f"unknown key `{clip(str(loc[-1]))}`" + near(loc[-1], list(holder.model_fields)), key=True)
     if kind == "missing":
         return Fault(path, f"the key `{loc[-1]}` is missing")
+    if "[key]" in rest and kind == "literal_error":
+        return Fault(path, _message(error), key=True)
     if "[key]" in rest:
-        return Fault(path, f"{_short(repr(path[-1]))} is not a name; {_NAME}", key=True)
+        return Fault(path, f"{clip(repr(path[-1]))} is not a name; {_NAME}", key=True)
     return Fault(path, _message(error))
 
 
@@ -158,7 +161,7 @@ def _value_error(message: str, value: Any) -> str:
 
 
 def _pattern(pattern: str, value: Any) -> str:
-    text = _short(repr(value))
+    text = clip(repr(value))
     if pattern.startswith("^[a-z]"):
         return f"{text} is not a name; {_NAME}"
     if "density" in pattern:
