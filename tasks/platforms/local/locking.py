@@ -6,11 +6,14 @@ import fcntl
 import json
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from tasks.platforms.base import Unavailable
 from tasks.platforms.local.state import MARK
+
+_PATIENCE_S = 0.5
 
 
 class TargetLock:
@@ -35,7 +38,7 @@ class TargetLock:
             )
         descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(descriptor)
             self._sign(descriptor)
         except BlockingIOError:
             holder = _holder(descriptor)
@@ -61,6 +64,22 @@ class TargetLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _lock(descriptor: int) -> None:
+    """Take the lock; for a moment, wait for it.
+
+    A holder that was killed while it started a program leaves the lock with the child, until the
+    child has become that program.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def _holder(descriptor: int) -> str:

@@ -36,10 +36,12 @@ from tasks.platforms.base import (
     How,
     Listed,
     Phase,
+    PlatformError,
     Reading,
     Receipt,
     SandboxSpec,
     Snapshot,
+    TimedOut,
     Unavailable,
     Unsupported,
 )
@@ -168,7 +170,7 @@ class LocalPlatform:
             try:
                 how = await self._start(sandbox, spec, container)
             except BaseException:
-                await asyncio.shield(self._chore(self._abandon(sandbox, spec, container)))
+                await self._see_through(self._abandon(sandbox, spec, container))
                 raise
             sandbox.container = container
             self._starting.discard(container)
@@ -201,9 +203,14 @@ class LocalPlatform:
 
     async def _abandon(self, sandbox: Sandbox, spec: SandboxSpec, container: str) -> None:
         """End what a resume had begun; only then is its booking given back."""
-        await self._in_background(lambda: self._containers.end(container, thoroughly=True))
+        try:
+            await self._in_background(lambda: self._containers.end(container, thoroughly=True))
+        except TimedOut:
+            sandbox.container = container  # it has processes, and so it keeps its booking until it is deleted
+            raise
+        finally:
+            self._starting.discard(container)
         self._bookings.release(spec)
-        self._starting.discard(container)
         await self._in_background(lambda: shutil.rmtree(sandbox.bundle(container), ignore_errors=True))
 
     async def suspend(self, name: str, acknowledged: Acknowledge) -> Receipt:
@@ -222,7 +229,7 @@ class LocalPlatform:
                     self._bury(sandbox)
                 raise
             except BaseException:
-                await asyncio.shield(self._chore(self._put_down(sandbox, spec, container)))
+                await self._see_through(self._put_down(sandbox, spec, container))
                 raise
             os.rename(partial, image)
             sandbox.generation, sandbox.container = generation, None
@@ -291,7 +298,7 @@ class LocalPlatform:
             except OSError as error:
                 raise Failed(f"{program[0]} could not be started in sandbox {name}: {error}") from error
             except BaseException:
-                await asyncio.shield(self._chore(self._kill_inside(bundle, container, pid_file)))
+                await self._see_through(self._kill_inside(bundle, container, pid_file))
                 raise
             pid_file.unlink(missing_ok=True)
             if ended.exit_code != 0:
@@ -418,7 +425,7 @@ class LocalPlatform:
             Fact("runsc.platform", self._runsc.platform, source="a sandbox booted with it"),
             Fact("runsc.network", "none", source="--network"),
             *(
-                Fact(f"allocatable.{resource}", f"{booking.allocatable:g}", booking.unit, "target")
+                Fact(f"allocatable.{resource}", f"{booking.allocatable:.0f}", booking.unit, "target")
                 for resource, booking in allocatable.items()
             ),
         ]
@@ -453,6 +460,11 @@ class LocalPlatform:
         self._chores.add(task)
         task.add_done_callback(self._chore_done)
         return task
+
+    async def _see_through(self, work: Coroutine[Any, Any, None]) -> None:
+        """Clear up after an error that is about to be raised again: cancelling does not stop it, failing hides nothing."""
+        with suppress(PlatformError):
+            await asyncio.shield(self._chore(work))
 
     def _chore_done(self, task: asyncio.Task[Any]) -> None:
         self._chores.discard(task)
