@@ -32,6 +32,12 @@ def _plain_or_list(value: Any) -> Any:
     raise ValueError("expected text, a number, true, false, or a list of these")
 
 
+def _argument(value: Any) -> Any:
+    # A whole number has one text only, so that "{{ n }}" can be an argument without further ado.
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Argument = Annotated[str, BeforeValidator(_argument, json_schema_input_type=str | int)]
 Scalar = Annotated[str | int | float | bool, BeforeValidator(_plain)]
 Value = Annotated[
     Annotated[Scalar, Tag("(one)")] | Annotated[list[Scalar], Tag("(list)")],
@@ -54,23 +60,25 @@ class Group(Model):
     count: Count = Field(description="how many sandboxes the group has at most")
     cpu: Millicores = Field(description="CPU limit of each sandbox")
     memory: Bytes = Field(description="memory limit of each sandbox")
-    command: list[str] = Field(
+    command: list[Argument] = Field(
         default=["/usr/bin/sleep", "infinity"], min_length=1, description="the program that each sandbox runs"
     )
-    env: dict[str, str] = Field(default={}, description="environment variables of that program")
+    env: dict[str, Argument] = Field(default={}, description="environment variables of that program")
 
 
 class InFlight(Model):
     """Closed loop: a new attempt starts when one of at most `in_flight` ends."""
 
-    in_flight: Count
+    in_flight: Count = Field(description="attempts in flight at most")
 
 
 class Rate(Model):
     """Open loop: attempts are due at times drawn before the load, whatever the system does."""
 
     rate: Annotated[float, Field(gt=0, le=1_000_000, strict=True)] = Field(description="attempts per second")
-    arrivals: Literal["constant", "poisson"] = "constant"
+    arrivals: Literal["constant", "poisson"] = Field(
+        default="constant", description="constant: evenly spaced; poisson: at random, seeded"
+    )
 
 
 # Tags stand in brackets, so that in the place of an error no tag can be taken for a key.
@@ -100,7 +108,7 @@ Pacing = Annotated[
 class Exec(Model):
     """Run a program inside each sandbox and wait for its end; any exit code but 0 is a failure."""
 
-    exec: list[str] = Field(min_length=1, description="the program and its arguments")
+    exec: list[Argument] = Field(min_length=1, description="the program and its arguments")
 
 
 def _action_tag(value: Any) -> str | None:
@@ -131,9 +139,11 @@ class Load(Model):
     performed on every sandbox of the batch before the next operation begins.
     """
 
-    group: Name
-    do: list[Action] = Field(min_length=1)
-    pacing: Pacing = "burst"
+    group: Name = Field(description="the group whose sandboxes are led")
+    do: list[Action] = Field(min_length=1, description="the operations, in order")
+    pacing: Pacing = Field(
+        default="burst", description="when attempts start: burst (all at once), {in_flight: N} or {rate: N per second}"
+    )
     batch: Count | None = Field(default=None, description="sandboxes that pass through `do` together")
     repeat: Count = Field(default=1, description="rounds over the whole group")
     until: Literal["refused"] | None = Field(
@@ -144,6 +154,8 @@ class Load(Model):
 
 
 class LoadStep(Model):
+    """The step that puts load on the target."""
+
     load: Load
 
 
@@ -175,9 +187,9 @@ class Check(Model):
     """
 
     of: str = Field(pattern=rf"^(({'|'.join(OPERATIONS)})\.({'|'.join(get_args(Figure))})|density\.running)$")
-    where: dict[str, Scalar] = {}
-    at_most: Scalar | None = None
-    at_least: Scalar | None = None
+    where: dict[str, Scalar] = Field(default={}, description="matrix values, group, or how (booted or restored)")
+    at_most: Scalar | None = Field(default=None, description="a duration such as 4s, or a whole number for counts")
+    at_least: Scalar | None = Field(default=None, description="a duration such as 4s, or a whole number for counts")
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Check:
@@ -189,12 +201,12 @@ class Check(Model):
 class Scenario(Model):
     """One trial's scenario: every placeholder filled in, nothing left to choose."""
 
-    name: Name
-    title: str = Field(min_length=1)
-    description: str = ""
-    groups: dict[Name, Group] = Field(min_length=1)
-    steps: list[Step] = Field(min_length=1)
-    checks: list[Check] = []
+    name: Name = Field(description="what the scenario is called in commands and rows")
+    title: str = Field(min_length=1, description="the question that it answers, in one line")
+    description: str = Field(default="", description="how it asks, and where the method is from")
+    groups: dict[Name, Group] = Field(min_length=1, description="sandboxes that share a spec, by the group's name")
+    steps: list[Step] = Field(min_length=1, description="what each trial does, in order; cleanup comes first")
+    checks: list[Check] = Field(default=[], description="bounds on the figures of the run")
 
 
 class Head(Model):
@@ -206,13 +218,15 @@ class Head(Model):
     is a trial, `repetitions` times.
     """
 
-    version: Literal[1] = 1
-    size: Name = "published"
-    parameters: dict[Parameter, Value] = {}
-    sizes: dict[Name, dict[Parameter, Value]] = {}
-    matrix: dict[Parameter, list[Scalar]] = {}
-    repetitions: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
-    seed: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] = 1
+    version: Literal[1] = Field(default=1, description="of the scenario language")
+    size: Name = Field(default="published", description="the size that is used when a run asks for none")
+    parameters: dict[Parameter, Value] = Field(default={}, description="values for placeholders, by name")
+    sizes: dict[Name, dict[Parameter, Value]] = Field(default={}, description="other values for parameters, by size")
+    matrix: dict[Parameter, list[Scalar]] = Field(
+        default={}, description="values to combine; each combination is a trial"
+    )
+    repetitions: int = Field(default=1, strict=True, ge=1, le=1000, description="how often each combination is tried")
+    seed: int = Field(default=1, strict=True, ge=0, le=2**31 - 1, description="of everything that is drawn")
 
 
 class ScenarioFile(Head, Scenario):

@@ -95,7 +95,9 @@ def _unknown(root: Any, data: Any, path: list[str | int], part: str) -> str:
     known = [key for key in data if "\0" not in key] if isinstance(data, dict) else []
     if not known:
         return f"{where} has no `{part[:60]}`"
-    return f"{where} has no `{part[:60]}`" + (near(part, known) or f"; it has {', '.join(known[:20])}")
+    return f"{where} has no `{part[:60]}`" + (
+        near(part, [*known, *sorted(_optional(path))]) or f"; it has {', '.join(known[:20])}"
+    )
 
 
 def _value(tree: Tree, number: int, path: Loc, text: str, offset: int) -> Any:

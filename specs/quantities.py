@@ -17,7 +17,7 @@ _MEMORY_UNITS = {
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
 }  # fmt: skip
 _DURATION_UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
-_NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
+_NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,9})?"
 CPU_PATTERN = rf"^{_NUMBER}m?$"
 MEMORY_PATTERN = rf"^{_NUMBER}(?:{'|'.join(_MEMORY_UNITS)})$"
 DURATION_PATTERN = rf"^{_NUMBER}(?:{'|'.join(_DURATION_UNITS)})$"
@@ -84,9 +84,16 @@ def format_memory(size_bytes: int) -> str:
 
 def format_duration(seconds: float) -> str:
     """Seconds as a duration that `parse_duration` reads back."""
-    if seconds and seconds < 1:
-        return f"{seconds * 1000:g}ms"
-    return f"{seconds:g}s"
+    exact = Decimal(repr(seconds))
+    if 0 < exact < 1:
+        return f"{_plain(exact * 1000)}ms"
+    return f"{_plain(exact)}s"
+
+
+def _plain(number: Decimal) -> str:
+    """Digits without an exponent, and no more of them than are read."""
+    text = f"{number:.9f}"
+    return text.rstrip("0").rstrip(".")
 
 
 def _schema(pattern: str, description: str, *, numbers: bool = False) -> WithJsonSchema:

@@ -258,6 +258,8 @@ class _Builder:
             value, fault = read_plain(event.value)
         path = self._add(event, value)
         self._markers(event, path)
+        if event.tag is not None:
+            self.tree.spoiled.add(path)
         if fault:
             self._spoil(event, path, fault)
 

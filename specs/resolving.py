@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from specs.checking import check_scenario
+from specs.checking import check_parts, parts_of, salvage
 from specs.models import Head, Scenario, ScenarioFile
 from specs.placeholders import UNKNOWN, Filler, names_in, refuse_placeholders
 from specs.reading import Loc, Tree
@@ -47,13 +47,15 @@ def resolve(tree: Tree, changed: dict[Loc, Any], replaced: list[Any]) -> Resolve
         refuse_placeholders(tree, data.get(key), (key,))
     parameters, origins = _parameters(tree, changed)
     complete = all(isinstance(data.get(key, {}), dict) for key in ("parameters", "matrix"))
-    filler = Filler(tree, complete=complete)
+    reason = "a matrix value has its place in groups and steps only; this is about all trials"
+    filler = Filler(tree, dict.fromkeys(data.get("matrix", {}) if complete else {}, reason), complete=complete)
     filler.used.update(*(names_in(value) for value in replaced))
     filled = {
         key: value if key in _PLACELESS else filler.fill(value, parameters, (key,))
         for key, value in data.items()
         if key not in _PARTS
     }
+    filler = Filler(tree, used=filler.used, complete=complete)
     head = _head(tree, filled)
     _forget_spoiled(tree, parameters, origins)
     matrix = _matrix(tree, filled.get("matrix"), parameters)
@@ -175,18 +177,20 @@ def _scenarios(
     common: dict[str, Any] = {key: filled[key] for key in ("name", "title", "description") if key in filled}
     if "checks" in tree.data:
         common["checks"] = checks
-    parts = {key: tree.data[key] for key in ("groups", "steps") if key in tree.data}
-    used = set().union(*(names_in(part) for part in parts.values()))
+    varying = {key: tree.data[key] for key in ("groups", "steps") if key in tree.data}
+    used = set().union(*(names_in(part) for part in varying.values()))
     scenarios: list[tuple[Combination, Scenario]] = []
     faults: dict[Fault, list[int]] = defaultdict(list)
     combinations = list(_combinations(matrix))
     for number, combination in enumerate(combinations):
         names = {**parameters, **combination}
-        own = {key: filler.fill(part, names, (key,)) for key, part in parts.items()}
+        own = {key: filler.fill(part, names, (key,)) for key, part in varying.items()}
         scenario, found = validate(Scenario, {**common, **own})
+        parts = salvage({**common, **own}) if scenario is None else parts_of(scenario)
         if scenario is not None:
-            found = list(check_scenario(scenario, matrix))
             scenarios.append((combination, scenario))
+        if parts is not None:
+            found += check_parts(parts, matrix)
         for fault in found:
             faults[fault].append(number)
     filler.used |= used
@@ -217,7 +221,7 @@ def _failing(matrix: dict[str, list[Any]], failing: list[Combination], total: in
 
 
 def _report_unused(tree: Tree, used: set[str], parameters: dict[str, Any], matrix: dict[str, list[Any]]) -> None:
-    if tree.spoiled:
+    if tree.spoiled or not all(isinstance(tree.data.get(key), dict | list) for key in ("groups", "steps")):
         # What could not be read may be where they are used.
         return
     for key in matrix:

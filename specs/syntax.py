@@ -38,6 +38,8 @@ def syntax_problem(file: str, text: str, error: Exception) -> Problem:
 
 def _message(error: Exception, line: int) -> str:
     problem = str(getattr(error, "problem", None) or "cannot be read")
+    if "<stream end>" in problem and "flow" in str(getattr(error, "context", "")):
+        return "a bracket is not closed" + _opened(error, line)
     for sign, words in _WORDS:
         if sign in problem:
             return words + _opened(error, line)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import UnionType
@@ -34,7 +35,7 @@ def validate(model: type[M], data: Any) -> tuple[M | None, list[Fault]]:
         return None, list(dict.fromkeys(faults))
 
 
-def near(name: object, known: Iterator[str] | list[str] | tuple[str, ...]) -> str:
+def near(name: object, known: Iterable[str]) -> str:
     """`; did you mean X?` when something known is near."""
     found = get_close_matches(str(name)[:80], list(known), n=1, cutoff=0.6)
     return f"; did you mean `{found[0]}`?" if found else ""
@@ -50,7 +51,9 @@ def shown(value: Any) -> str:
         return f"the text {clip(repr(value))}"
     if isinstance(value, list | tuple):
         return "a list"
-    return "a mapping" if isinstance(value, dict) else f"the number {value}"
+    if isinstance(value, dict):
+        return clip(f"a mapping of {', '.join(value)}") if value else "an empty mapping"
+    return f"the number {value}"
 
 
 def clip(text: str) -> str:
@@ -116,6 +119,12 @@ def _inner(kind: Any, part: str | int) -> Any:
 
 
 _NAME = "write small letters, digits and dashes, beginning with a letter, at most 40"
+_BOUNDS = {
+    "greater_than": ("gt", "more than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
 _EXPECTED = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -126,6 +135,13 @@ _EXPECTED = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
+}
+
+
+# Words of the language that do not stand alone.
+_COMPLETE = {
+    "exec": "; write {exec: [program, ...]}",
+    "load": "; write load: {group: ..., do: [...]}",
 }
 
 
@@ -140,18 +156,18 @@ def _message(error: ErrorDetails) -> str:
         return f"expected {_EXPECTED[kind]}, found {shown(value)}{hint}"
     if kind == "literal_error":
         choices = context["expected"]
-        words = [word.strip("'") for word in choices.replace(" or ", ", ").split(", ")]
-        return f"expected {choices.replace(chr(39), '')}, found {shown(value)}{near(value, words)}"
+        hint = _COMPLETE.get(value if isinstance(value, str) else "") or near(value, re.findall("[a-z_-]+", choices))
+        return f"expected {choices.replace(chr(39), '')}, found {shown(value)}{hint}"
     if kind == "expected":
-        return f"{error['msg']}, found {shown(value)}"
+        hint = near(value, re.findall("[a-z_]+", error["msg"])) if isinstance(value, str) else ""
+        return f"{error['msg']}, found {shown(value)}{hint}"
     if kind == "string_pattern_mismatch":
         return _pattern(str(context["pattern"]), value)
     if kind in ("too_short", "string_too_short"):
         return "must not be empty"
-    bounds = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le"}
-    if kind in bounds:
-        bound = context[bounds[kind]]
-        return f"must be {kind.replace('_', ' ').replace('than equal', 'than or equal to')} {bound}, found {value}"
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"must be {words} {context[key]}, found {value}"
     return f"{error['msg'][:1].lower()}{error['msg'][1:]}"
 
 
