@@ -1,0 +1,105 @@
+"""Landing: lines of a segment become rows of a table, whole segments at a time, in DuckDB itself.
+
+A segment only ever grows, and a row may be written again with more in it. So a segment that has
+grown is landed anew: the rows of its run are replaced by what the segment says now. Landing twice
+changes nothing, and memory does not grow with the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import duckdb
+
+from warehouse.rows import KEYS, TABLES
+
+_TAIL_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A file of JSON lines; `size` is in bytes, up to its last whole line."""
+
+    run_id: str
+    table: str
+    path: Path
+    size: int
+
+
+def segments_to_land(connection: duckdb.DuckDBPyConnection, run_dir: Path) -> list[Segment]:
+    """The segments of a run that hold more than was landed of them."""
+    known = "SELECT table_name, bytes FROM landed_segments WHERE run_id = ?"
+    landed = dict(connection.execute(known, [run_dir.name]).fetchall())
+    segments = []
+    for table in TABLES:
+        path = run_dir / "segments" / f"{table}.ndjson"
+        if path.is_file():
+            size = whole_lines(path)
+            if size != landed.get(table, 0):
+                segments.append(Segment(run_dir.name, table, path, size))
+    return segments
+
+
+def whole_lines(path: Path) -> int:
+    """Bytes of a file up to and with its last newline: a line that is still being written does not count."""
+    with path.open("rb") as file:
+        end = file.seek(0, 2)
+        while end > 0:
+            start = max(0, end - _TAIL_BLOCK)
+            file.seek(start)
+            found = file.read(end - start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            end = start
+    return 0
+
+
+def land_segment(connection: duckdb.DuckDBPyConnection, segment: Segment) -> tuple[int, int]:
+    """Replace a run's rows of one table by those of a segment; returns the rows, and the lines left out."""
+    mine = [segment.run_id, segment.table]
+    connection.execute(f"DELETE FROM {segment.table} WHERE run_id = ?", [segment.run_id])
+    connection.execute(_insert(connection, segment), {"path": str(segment.path), "run_id": segment.run_id})
+    rows = _count(connection, f"SELECT count(*) FROM {segment.table} WHERE run_id = ?", [segment.run_id])
+    reading = _reading(_columns(connection, segment.table))
+    broken = _count(connection, f"SELECT count(*) FROM {reading} WHERE run_id IS NULL", {"path": str(segment.path)})
+    broken -= segment.size < segment.path.stat().st_size  # the line that is still being written is not broken
+    connection.execute("DELETE FROM landed_segments WHERE run_id = ? AND table_name = ?", mine)
+    connection.execute(
+        "INSERT INTO landed_segments VALUES (?, ?, ?, ?, ?, now())", [*mine, segment.size, rows, max(0, broken)]
+    )
+    return rows, max(0, broken)
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    query = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index"
+    return dict(connection.execute(query, [table]).fetchall())
+
+
+def _reading(columns: dict[str, str]) -> str:
+    """A segment as a relation. A line that is torn or garbled costs itself and no other: it reads as NULLs."""
+    types = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
+    return (
+        f"read_json($path, format = 'newline_delimited', columns = {{{types}}}, ignore_errors = true, "
+        "maximum_object_size = 67108864)"
+    )
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, segment: Segment) -> str:
+    """The statement that reads a segment into its table; for a table with a key, the last row of each key wins."""
+    columns = _columns(connection, segment.table)
+    names = ", ".join(columns)
+    key = KEYS.get(segment.table)
+    if not key:
+        return f"INSERT INTO {segment.table} ({names}) SELECT {names} FROM {_reading(columns)} WHERE run_id = $run_id"
+    last = f"row_number() OVER (PARTITION BY {', '.join(key)} ORDER BY number DESC) = 1"
+    return f"""
+        WITH lines AS (SELECT *, row_number() OVER () AS number FROM {_reading(columns)} WHERE run_id = $run_id),
+        chosen AS (SELECT * FROM lines QUALIFY {last})
+        INSERT INTO {segment.table} ({names}) SELECT {names} FROM chosen ORDER BY number
+    """
+
+
+def _count(connection: duckdb.DuckDBPyConnection, query: str, values: list[str] | dict[str, str]) -> int:
+    return cast(tuple[int], connection.execute(query, values).fetchone())[0]
