@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -164,3 +165,9 @@ def mounts_under(directory: Path) -> list[str]:
         if Path(point).is_relative_to(directory):
             points.append(point)
     return sorted(points, key=len, reverse=True)
+
+
+def unmount_under(directory: Path) -> None:
+    """Undo every mount at or below a directory, so that removing it reaches nothing else."""
+    for point in mounts_under(directory):
+        subprocess.run(["umount", "--lazy", "--", point], check=False, capture_output=True, timeout=10)

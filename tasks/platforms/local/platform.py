@@ -50,7 +50,8 @@ from tasks.platforms.local.bookings import Bookings
 from tasks.platforms.local.bundle import build_rootfs, oci_config, write_bundle
 from tasks.platforms.local.cgroups import Cgroups
 from tasks.platforms.local.choosing import choose
-from tasks.platforms.local.containers import Containers, mounts_under
+from tasks.platforms.local.containers import Containers, unmount_under
+from tasks.platforms.local.inventory import find_snapshots, take_inventory
 from tasks.platforms.local.locking import TargetLock
 from tasks.platforms.local.runsc import Runsc, last_line, run, run_and_read
 from tasks.platforms.local.sampling import Sampler
@@ -345,7 +346,7 @@ class LocalPlatform:
         def erase() -> None:
             for container in {sandbox.container, *sandbox.containers} - {None}:
                 self._containers.end(str(container))
-            _unmount_under(sandbox.home)
+            unmount_under(sandbox.home)
             self._store.erase(sandbox.home)
 
         await self._in_background(erase)
@@ -367,20 +368,7 @@ class LocalPlatform:
 
     async def inventory(self) -> dict[str, list[str]]:
         await self._rest()
-        return await self._in_background(self._take_inventory)
-
-    def _take_inventory(self) -> dict[str, list[str]]:
-        processes = self._containers.processes()
-        hierarchy = self._cgroups.root
-        return {
-            "sandboxes": self._store.names() + self._store.leftovers(),
-            "containers": sorted(self._store.containers()),
-            "processes": [f"{pid} {text}"[:200] for pid, text in sorted(processes.items())],
-            "cgroups": sorted(str(path.relative_to(hierarchy)) for path in self._containers.cgroups()),
-            "mounts": mounts_under(self._store.path),
-            "network_namespaces": sorted(self._containers.network_namespaces(processes)),
-            "snapshots": [f"{snapshot.sandbox}/{snapshot.generation}" for snapshot in self._find_snapshots()],
-        }
+        return await self._in_background(lambda: take_inventory(self._store, self._containers, self._cgroups))
 
     async def sweep(self) -> None:
         """End and remove all that carries our marks and belongs to no sandbox that is listed."""
@@ -391,7 +379,7 @@ class LocalPlatform:
     def _sweep(self, keep: set[str]) -> None:
         self._containers.sweep(keep)
         if not keep:
-            _unmount_under(self._store.path)
+            unmount_under(self._store.path)
         for name in self._store.leftovers():
             self._store.erase(self._store.sandboxes / name)
 
@@ -407,15 +395,7 @@ class LocalPlatform:
         return await asyncio.get_running_loop().run_in_executor(self._reader, self._sampler.read, running)
 
     async def snapshots(self) -> list[Snapshot]:
-        return await self._in_background(self._find_snapshots)
-
-    def _find_snapshots(self) -> list[Snapshot]:
-        return [
-            Snapshot(name, generation, size_of(home / "checkpoints" / f"{generation:06d}"))
-            for name in self._store.names()
-            for home in [self._store.sandboxes / name]
-            for generation in sorted(checkpoints_in(home))
-        ]
+        return await self._in_background(lambda: find_snapshots(self._store))
 
     async def facts(self) -> list[Fact]:
         allocatable = {booking.resource: booking for booking in self._bookings.show()}
@@ -462,7 +442,7 @@ class LocalPlatform:
         return task
 
     async def _see_through(self, work: Coroutine[Any, Any, None]) -> None:
-        """Clear up after an error that is about to be raised again: cancelling does not stop it, failing hides nothing."""
+        """Clear up before an error is raised again: cancelling does not stop it, its own failing is only logged."""
         with suppress(PlatformError):
             await asyncio.shield(self._chore(work))
 
@@ -481,8 +461,3 @@ class LocalPlatform:
         """Every sandbox on disk, and containers that belong to none (by their ids)."""
         listed = [Listed(sandbox.name, self._phase_now(sandbox)) for sandbox in self._sandboxes.values()]
         return listed + [Listed(container, "unknown") for container in sorted(self._orphans())]
-
-
-def _unmount_under(directory: Path) -> None:
-    for point in mounts_under(directory):
-        subprocess.run(["umount", "--lazy", "--", point], check=False, capture_output=True, timeout=10)
