@@ -116,8 +116,3 @@ def case(request: pytest.FixtureRequest) -> Case:
 @pytest.fixture
 def ack() -> Callable[[], None]:
     return acknowledge
-
-
-@pytest.fixture
-def make_empty() -> Callable[[Platform], Awaitable[dict[str, list[str]]]]:
-    return empty
