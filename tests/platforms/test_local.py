@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -324,6 +325,22 @@ def test_a_runsc_that_does_not_work_is_told_in_one_line(local, state_dir):
         asyncio.run(local.make(runsc=str(state_dir.parent / "broken")).open())
     with pytest.raises(Unavailable, match=r"nonesuch not found .*apt-get install runsc"):
         asyncio.run(local.make(runsc="nonesuch").open())
+
+
+@pytest.mark.parametrize("boots", [True, False])
+def test_opening_and_closing_leaves_no_control_group(local, hanging, state_dir, boots):
+    program, flag = hanging
+    if not boots:
+        flag.write_text("run")
+
+    async def go():
+        platform = local.make(runsc=str(program))
+        with nullcontext() if boots else pytest.raises(Unavailable):
+            await platform.open()
+        await platform.close()
+
+    asyncio.run(go())
+    assert Cgroups.find().directories(Store(state_dir).cgroup) == []
 
 
 def test_a_way_in_which_no_sandbox_boots_is_told(local, hanging):

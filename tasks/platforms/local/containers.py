@@ -112,6 +112,12 @@ class Containers:
         """Every directory of a control group of ours, deepest first."""
         return self._cgroups.directories(self._store.cgroup)
 
+    def leave(self) -> None:
+        """Remove the control group that holds those of all containers, where it holds none."""
+        for hierarchy in self._cgroups.hierarchies:
+            with suppress(OSError):
+                (hierarchy / self._store.cgroup.lstrip("/")).rmdir()
+
     def network_namespaces(self, pids: Iterable[int]) -> set[str]:
         """The network namespaces that processes of ours have and we have not."""
         found = set()

@@ -137,6 +137,8 @@ class LocalPlatform:
         try:
             await self._rest()
         finally:
+            if hasattr(self, "_containers"):
+                self._containers.leave()
             self._tidiers.shutdown(wait=False)
             self._reader.shutdown(wait=True)
             if hasattr(self, "_sampler"):
