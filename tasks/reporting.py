@@ -49,7 +49,8 @@ def report(results: Path, run_id: str) -> RunResult:
     Raises:
         warehouse.store.WarehouseError: the warehouse cannot be opened, or has no such run.
     """
-    from warehouse.report import run_verdict, summary_headline, summary_rows, write_report
+    from warehouse.report import write_report
+    from warehouse.summary import run_verdict, summary_headline, summary_rows
 
     with Warehouse.open(warehouse_file(results)) as warehouse:
         page = write_report(warehouse, run_id, results / "runs" / run_id)

@@ -70,7 +70,9 @@ def read_migrations(folder: Traversable | None = None) -> list[Migration]:
 def read_views(folder: Traversable | None = None) -> dict[str, str]:
     """The views, by name, in an order in which each comes after those that it reads."""
     folder = folder or files("warehouse") / "views"
-    texts = {file.name.removesuffix(".sql"): file.read_text() for file in folder.iterdir() if file.name.endswith(".sql")}
+    texts = {
+        file.name.removesuffix(".sql"): file.read_text() for file in folder.iterdir() if file.name.endswith(".sql")
+    }
     ordered: dict[str, str] = {}
 
     def add(name: str, above: tuple[str, ...] = ()) -> None:

@@ -134,24 +134,24 @@ class Warehouse:
         folders = sorted(folder.parent for folder in results.glob("runs/*/segments"))
         return [self.land(folder) for folder in folders]
 
-    def query(self, sql: str, values: Sequence[Any] = ()) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def query(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Ask in SQL; returns the names of the columns, and the rows.
 
         Raises:
             WarehouseError: with what DuckDB says of it.
         """
         try:
-            result = self._connection.execute(sql, list(values) or None)
+            result = self._connection.execute(sql, values if isinstance(values, dict) else list(values) or None)
             columns = [column[0] for column in result.description or []]
             return columns, result.fetchall()
         except duckdb.Error as error:
             raise WarehouseError(str(error).strip()) from error
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a query."""
         return self.query(sql, values)[1]
 
-    def records(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def records(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[dict[str, Any]]:
         """The rows of a query, each by the names of its columns."""
         columns, rows = self.query(sql, values)
         return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -1,0 +1,51 @@
+"""Figures as people read them: with units, with no more digits than they carry."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds_of(text: str) -> float:
+    """Seconds of a duration such as `500ms` or `4s`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = re.fullmatch(r"([\d.]+)(ms|s|m|h)", str(text))
+    if not found:
+        raise ValueError(f"{text!r} is not a duration")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def show_seconds(value: float | None, *, censored: bool = False) -> str:
+    """A time: milliseconds below a second, else seconds with three digits; `–` for a missing one."""
+    if value is None:
+        return "–"
+    if value < 0.9995:
+        shown = f"{value * 1000:.0f} ms" if value >= 0.0095 else f"{value * 1000:.2g} ms"
+    else:
+        shown = f"{value:.3g} s" if value < 1000 else f"{value:.0f} s"
+    return f"> {shown}" if censored else shown
+
+
+def show_bytes(value: float | None) -> str:
+    """A size in binary units with three digits; `–` for a missing one."""
+    if value is None:
+        return "–"
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {unit}" if abs(value) < 1000 * size else f"{value / size:.0f} {unit}"
+    return f"{value:.0f} B"
+
+
+def show_cpu(millicores: float) -> str:
+    """A CPU limit as a scenario writes it."""
+    return f"{millicores / 1000:g}" if millicores % 1000 == 0 else f"{millicores:g}m"
+
+
+def show_count(value: Any) -> str:
+    """A count with separators; `–` for a missing one."""
+    return "–" if value is None else f"{value:,}"

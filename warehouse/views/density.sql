@@ -1,0 +1,49 @@
+-- Grain: one run, trial and batch of a load that resumes in more batches than one. Times in seconds, memory in bytes.
+--   running             sandboxes that ran when the batch had been resumed
+--   resume_p50_s        median response time of the batch's resumes that worked, whatever their number n
+--   node_memory_bytes   memory in use on the node, the mean of the last second of samples after the batch
+--   refused, resource   resumes or creates of the batch that were refused, and which booking was full
+CREATE OR REPLACE VIEW density AS
+WITH stepped AS (
+    SELECT run_id, trial, step FROM attempts WHERE operation = 'resume' GROUP BY ALL HAVING count(DISTINCT batch) > 1
+),
+batches AS (
+    SELECT
+        a.run_id, a.trial, a.step, a.batch, a.group_name,
+        count(*) FILTER (a.operation = 'resume' AND a.outcome = 'ok') AS n,
+        quantile_disc(a.ready_s - a.intended_s, 0.5) FILTER (a.operation = 'resume' AND a.outcome = 'ok') AS resume_p50_s,
+        count(*) FILTER (a.outcome = 'refused') AS refused,
+        min(a.resource) FILTER (a.outcome = 'refused') AS resource,
+        min(a.intended_s) AS started_s,
+        max(a.ended_s) AS ended_s
+    FROM attempts AS a
+    JOIN stepped AS s ON s.run_id = a.run_id AND s.trial = a.trial AND s.step = a.step
+    GROUP BY ALL
+),
+lasting AS (
+    SELECT
+        *,
+        sum(n) OVER (PARTITION BY run_id, trial, step ORDER BY batch) AS running,
+        coalesce(lead(started_s) OVER (PARTITION BY run_id, trial, step ORDER BY batch), 'infinity') AS until_s
+    FROM batches
+),
+sampled AS (
+    SELECT
+        l.run_id, l.trial, l.step, l.batch, s.value,
+        s.at_s > max(s.at_s) OVER (PARTITION BY l.run_id, l.trial, l.step, l.batch) - 1.0 AS is_last
+    FROM lasting AS l
+    JOIN samples AS s
+        ON s.run_id = l.run_id AND s.trial = l.trial AND s.step = l.step
+        AND s.scope = 'node' AND s.metric = 'memory_bytes' AND s.at_s >= l.ended_s AND s.at_s < l.until_s
+),
+used AS (
+    SELECT run_id, trial, step, batch, avg(value) AS node_memory_bytes FROM sampled WHERE is_last GROUP BY ALL
+)
+SELECT
+    l.run_id, l.trial, l.step, l.batch, l.group_name, l.running, l.n, l.resume_p50_s, u.node_memory_bytes,
+    CASE WHEN u.node_memory_bytes IS NULL THEN 'no sample fell between this batch and the next' END AS memory_reason,
+    l.refused, l.resource, l.started_s, l.ended_s, g.cpu_millicores, g.memory_bytes
+FROM lasting AS l
+LEFT JOIN used AS u ON u.run_id = l.run_id AND u.trial = l.trial AND u.step = l.step AND u.batch = l.batch
+LEFT JOIN groups AS g ON g.run_id = l.run_id AND g.trial = l.trial AND g.group_name = l.group_name;
+COMMENT ON VIEW density IS 'Running sandboxes, resume p50 in seconds and node memory in bytes, batch by batch. Grain: run_id, trial, step, batch.';

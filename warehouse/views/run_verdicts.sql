@@ -1,0 +1,78 @@
+-- Grain: one run. Whether its figures may be used, worked out from its rows each time it is asked:
+--   partial            it did not finish: the run, a trial or a step has no end, or was cancelled or failed
+--   contaminated       something of ours was there when a trial's load began, or was left at the end
+--   generator-limited  the generator itself was late: 1 in 100 attempts started more than 0.1 s after it was due, or
+--                      its event loop lagged by more than 0.1 s in 1 of 100 samples (not asked of virtual time)
+--   valid              none of these
+CREATE OR REPLACE VIEW run_verdicts AS
+WITH unfinished AS (
+    SELECT run_id, count(*) AS trials FROM trials WHERE outcome IS DISTINCT FROM 'finished' GROUP BY ALL
+),
+made AS (
+    SELECT
+        run_id, count(*) AS trials
+    FROM trials GROUP BY ALL
+),
+late AS (
+    SELECT
+        run_id, count(*) AS attempts,
+        quantile_disc(started_s - intended_s, 0.99) FILTER (started_s IS NOT NULL) AS lateness_p99_s
+    FROM attempts GROUP BY ALL
+),
+lagging AS (
+    SELECT run_id, quantile_disc(value, 0.99) AS loop_lag_p99_s
+    FROM samples WHERE scope = 'generator' AND metric = 'loop_lag_s' AND value IS NOT NULL GROUP BY ALL
+),
+dirty AS (
+    SELECT
+        run_id,
+        string_agg(coalesce(count::VARCHAR, 'unknown') || ' ' || kind || ' at the ' || moment, ', ' ORDER BY moment, kind)
+            FILTER (count IS NULL OR count > 0) AS leftovers,
+        count(*) FILTER (moment = 'end') AS counted_at_end
+    FROM inventory WHERE moment IN ('start', 'end') GROUP BY ALL
+),
+evidence AS (
+    SELECT
+        r.run_id, r.outcome, r.error, r.trials_planned,
+        coalesce(m.trials, 0) AS trials, coalesce(u.trials, 0) AS unfinished_trials,
+        coalesce(l.attempts, 0) AS attempts, l.lateness_p99_s, g.loop_lag_p99_s, d.leftovers,
+        coalesce(d.counted_at_end, 0) AS counted_at_end
+    FROM runs AS r
+    LEFT JOIN made AS m ON m.run_id = r.run_id
+    LEFT JOIN unfinished AS u ON u.run_id = r.run_id
+    LEFT JOIN late AS l ON l.run_id = r.run_id
+    LEFT JOIN lagging AS g ON g.run_id = r.run_id
+    LEFT JOIN dirty AS d ON d.run_id = r.run_id
+),
+judged AS (
+    SELECT
+        *,
+        CASE
+            WHEN outcome IS NULL THEN 'the run has no end: it was killed, or is still running'
+            WHEN outcome <> 'finished' THEN 'the run was ' || outcome || coalesce(': ' || nullif(error, outcome), '')
+            WHEN trials < trials_planned THEN trials || ' of ' || trials_planned || ' trials were begun'
+            WHEN unfinished_trials > 0 THEN unfinished_trials || ' trials did not finish'
+            WHEN attempts = 0 THEN 'no attempt was made'
+        END AS partial_reason,
+        CASE
+            WHEN leftovers IS NOT NULL THEN 'leftovers: ' || leftovers
+            WHEN counted_at_end = 0 THEN 'what was left at the end was not counted'
+        END AS contaminated_reason,
+        CASE
+            WHEN lateness_p99_s > 0.1 THEN '1 in 100 attempts started over ' || round(lateness_p99_s, 3) || ' s late'
+            WHEN loop_lag_p99_s > 0.1 THEN 'the event loop lagged by ' || round(loop_lag_p99_s, 3) || ' s (p99)'
+        END AS limited_reason
+    FROM evidence
+)
+SELECT
+    run_id,
+    CASE
+        WHEN partial_reason IS NOT NULL THEN 'partial'
+        WHEN contaminated_reason IS NOT NULL THEN 'contaminated'
+        WHEN limited_reason IS NOT NULL THEN 'generator-limited'
+        ELSE 'valid'
+    END AS verdict,
+    coalesce(partial_reason, contaminated_reason, limited_reason) AS reason,
+    trials, unfinished_trials, attempts, lateness_p99_s, loop_lag_p99_s, leftovers
+FROM judged;
+COMMENT ON VIEW run_verdicts IS 'Whether the figures of a run may be used, and why not. Grain: run_id.';
