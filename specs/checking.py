@@ -50,6 +50,8 @@ def salvage(data: dict[str, Any]) -> Parts | None:
     groups, steps, checks = data.get("groups"), data.get("steps"), data.get("checks", [])
     if not isinstance(groups, dict) or not isinstance(steps, list) or not isinstance(checks, list):
         return None
+    if any("\0" in name for name in groups):
+        return None
     return Parts(list(groups), [_try(_STEP, step) for step in steps], [_try(_CHECK, check) for check in checks])
 
 

@@ -79,7 +79,9 @@ def load_scenario(source: str | Path, overrides: Sequence[str] = ()) -> Document
     changed, replaced = apply_overrides(tree, overrides)
     resolved = resolve(tree, changed, replaced)
     tree.raise_problems()
-    assert resolved is not None, "what cannot be resolved has problems"
+    if resolved is None:
+        # Every way here is told about before; were one forgotten, this is still no traceback.
+        raise SpecError([Problem(label, 1, 1, "", "this scenario cannot be resolved; compare it with a built-in one")])
     head = resolved.head
     return Document(
         name=resolved.scenarios[0][1].name,
@@ -127,6 +129,8 @@ def load_target(source: str | Path) -> Target:
 
 def _mapping(label: str, text: str) -> Tree:
     tree = read_text(label, text)
+    if tree.data is None and not tree.problems:
+        raise SpecError([Problem(label, 1, 1, "", "the file is empty")])
     if not isinstance(tree.data, dict):
         tree.report((), f"expected a mapping (key: value), found {shown(tree.data)}")
         tree.raise_problems()

@@ -122,6 +122,7 @@ def _value(tree: Tree, number: int, path: Loc, text: str, offset: int) -> Any:
         inner = f"{dotted(path)}.{problem.path}" if problem.path else dotted(path)
         _problem(tree, number, offset + problem.column, inner, problem.message)
     tree.spoiled.update((*path, *loc) for loc in read.spoiled)
+    tree.broken.update((*path, *loc) for loc in read.broken)
     return read.data
 
 

@@ -160,7 +160,7 @@ def _refuse_operations(document: Document, operations: frozenset[str], platform_
         for position, action in enumerate(step.load.do)
         if operation_of(action) not in operations
     }
-    tree = replace(document.tree, problems=[], spoiled=set())
+    tree = replace(document.tree, problems=[], broken=set(), spoiled=set())
     for path, operation in missing.items():
         can = ", ".join(sorted(operations))
         tree.report(path, f"platform {platform_name} cannot do {operation}; it can do {can}")

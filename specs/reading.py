@@ -59,6 +59,7 @@ class Tree:
         values: the place of each value.
         keys: the place of each key, by the path of its value.
         problems: what was found wrong so far.
+        broken: mappings with a key that was refused, so that nothing is said of what they lack.
         spoiled: paths whose value is not what the user meant, so that nothing more is said of them.
     """
 
@@ -67,6 +68,7 @@ class Tree:
     values: dict[Loc, Place] = field(default_factory=dict)
     keys: dict[Loc, Place] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    broken: set[Loc] = field(default_factory=set)
     spoiled: set[Loc] = field(default_factory=set)
 
     def place(self, path: Loc, *, key: bool = False) -> Place:
@@ -80,6 +82,8 @@ class Tree:
 
     def report(self, path: Loc, message: str, *, key: bool = False, shown: Loc | None = None) -> None:
         """Note a problem, unless the value there, or around it, is known to be spoiled."""
+        if path and path in self.broken and not key:
+            return
         if any(path[:end] in self.spoiled for end in range(len(path) + 1)):
             return
         place = self.place(path, key=key)
@@ -141,11 +145,9 @@ def read_text(file: str, text: str) -> Tree:
     """Read one document; problems that leave something to look at are noted in the tree.
 
     Raises:
-        SpecError: the text is no YAML, or holds no mapping.
+        SpecError: the text is no YAML.
     """
     tree = Tree(file)
-    if not text.strip():
-        raise SpecError([Problem(file, 1, 1, "", "the file is empty")])
     tree.problems += _characters(file, text)
     tree.raise_problems()
     _Builder(tree).build(text)
@@ -196,8 +198,6 @@ class _Builder:
         except _PARSER_FAULTS as error:
             self.tree.problems.append(syntax_problem(self.tree.file, text, error))
             self.tree.raise_problems()
-        if not self.documents or () not in self.tree.values:
-            raise SpecError([Problem(self.tree.file, 1, 1, "", "the file is empty")])
 
     def _event(self, event: events.Event) -> None:
         if isinstance(event, events.DocumentStartEvent):
@@ -310,6 +310,7 @@ class _Builder:
         frame.bad_keys += 1
         name = f"\0{frame.bad_keys}"
         self.tree.spoiled.add((*frame.path, name))
+        self.tree.broken.add(frame.path)
         return name
 
     def _markers(

@@ -46,12 +46,17 @@ def resolve(tree: Tree, changed: dict[Loc, Any], replaced: list[Any]) -> Resolve
     for key in _PLACELESS:
         refuse_placeholders(tree, data.get(key), (key,))
     parameters, origins = _parameters(tree, changed)
-    complete = all(isinstance(data.get(key, {}), dict) for key in ("parameters", "matrix"))
+    _forget_spoiled(tree, parameters, origins)
+    complete = all(
+        isinstance(data.get(key, {}), dict) and (key,) not in tree.broken for key in ("parameters", "matrix")
+    )
     reason = "a matrix value has its place in groups and steps only; this is about all trials"
     filler = Filler(tree, dict.fromkeys(data.get("matrix", {}) if complete else {}, reason), complete=complete)
     filler.used.update(*(names_in(value) for value in replaced))
+    # A matrix that is no mapping is a fault whatever its placeholders stand for.
+    whole = _PLACELESS if isinstance(data.get("matrix"), dict) else (*_PLACELESS, "matrix")
     filled = {
-        key: value if key in _PLACELESS else filler.fill(value, parameters, (key,))
+        key: value if key in whole else filler.fill(value, parameters, (key,))
         for key, value in data.items()
         if key not in _PARTS
     }
@@ -103,7 +108,7 @@ def _size(tree: Tree, sizes: dict[str, Any]) -> str:
     if not isinstance(size, str):
         return ""
     if size not in sizes and size != "published":
-        known = list(dict.fromkeys([*sizes, "published"]))
+        known = [name for name in dict.fromkeys([*sizes, "published"]) if "\0" not in name]
         tree.spoil(("size",), f"no size is called `{size[:60]}`; known are {', '.join(known)}{near(size, known)}")
     return size
 

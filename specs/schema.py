@@ -23,19 +23,29 @@ _PLACELESS = ("name", "version", "size", "parameters", "sizes")
 _BRANCHES = ("anyOf", "oneOf")
 
 
-def scenario_schema() -> dict[str, Any]:
+def scenario_schema() -> Any:
     """The schema of scenario files; a placeholder may stand wherever a scalar or a list may."""
     schema: dict[str, Any] = ScenarioFile.model_json_schema()
     schema["$defs"] = {name: _inside(part) for name, part in schema["$defs"].items()}
     schema["properties"] = {
         name: part if name in _PLACELESS else _open(part) for name, part in schema["properties"].items()
     }
-    return {"$schema": DRAFT, **schema, "title": "Sandgauge scenario"}
+    return _close({"$schema": DRAFT, **schema, "title": "Sandgauge scenario"})
 
 
-def target_schema() -> dict[str, Any]:
+def target_schema() -> Any:
     """The schema of target files."""
-    return {"$schema": DRAFT, **TypeAdapter(Target).json_schema(), "title": "Sandgauge target"}
+    return _close({"$schema": DRAFT, **TypeAdapter(Target).json_schema(), "title": "Sandgauge target"})
+
+
+def _close(part: Any) -> Any:
+    """The same schema, in which keys that are no names are refused: pydantic leaves them unchecked."""
+    if isinstance(part, list):
+        return [_close(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    closed = {key: _close(inner) for key, inner in part.items()}
+    return {**closed, "additionalProperties": False} if "patternProperties" in part else closed
 
 
 def _open(schema: dict[str, Any]) -> dict[str, Any]:

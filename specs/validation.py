@@ -52,7 +52,11 @@ def shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, dict):
-        return clip(f"a mapping of {', '.join(value)}") if value else "an empty mapping"
+        return (
+            clip(f"a mapping of {', '.join(key for key in value if chr(0) not in key)}")
+            if value
+            else "an empty mapping"
+        )
     return f"the number {value}"
 
 

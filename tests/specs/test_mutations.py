@@ -30,6 +30,7 @@ def told(path: Path, content: bytes, *, target: bool = False) -> bool:
             assert problem.file == str(path)
             assert 1 <= problem.line <= content.count(b"\n") + 1
             assert problem.column >= 1
+            assert "cannot be resolved" not in problem.message
             assert problem.message.isprintable(), problem.message
             assert len(str(problem)) < len(str(path)) + 600
         return True
@@ -54,7 +55,7 @@ def test_damaged_targets(tmp_path: Path) -> None:
         (b"", "1:1: the file is empty"),
         (b" \n\n", "1:1: the file is empty"),
         (b"# nothing\n", "1:1: the file is empty"),
-        (b"---\n", "1:1: expected a mapping (key: value), found nothing (null)"),
+        (b"---\n", "1:1: the file is empty"),
         (b"- a\n", "1:1: expected a mapping (key: value), found a list"),
         (b"words\n", "1:1: expected a mapping (key: value), found the text 'words'"),
         (b"\xef\xbb\xbfname: a\n", "1:1: the file begins with a byte order mark; save it as UTF-8 without"),
@@ -67,6 +68,10 @@ def test_damaged_targets(tmp_path: Path) -> None:
         (b"{a: " * 100_000, "1:161: a.a.a: nested deeper than 40 levels"),
         (b"- " * 100_000, "1:81: 0.0.0: nested deeper than 40 levels"),
         (b"a: &a [" + b"*a, " * 1000 + b"]", "1:4: a: anchors (&a) are not allowed; write the value out twice"),
+        (
+            BASE.replace('\n  cpu: "{{ sizes-of-cpu }}"', ' "{{ nothing }}"').encode(),
+            "8:9: matrix: expected a mapping, found the text '{{ nothing }}'",
+        ),
         (b'a: "\\UFFFFFFFF"', "1:1: cannot be read as YAML"),
     ],
     ids=lambda value: repr(value)[:20] if isinstance(value, bytes) else None,
@@ -75,7 +80,7 @@ def test_strange_content(content: bytes, message: str, tmp_path: Path) -> None:
     path = write(tmp_path, content)
     with pytest.raises(SpecError) as caught:
         load_scenario(path)
-    assert f"{path}:{message}" in str(caught.value).split("\n")[0]
+    assert f"{path}:{message}" in str(caught.value)
 
 
 def test_windows_lines_are_lines(tmp_path: Path) -> None:
