@@ -170,17 +170,19 @@ def _latency(warehouse: Warehouse, subject: Subject) -> Chart | None:
 
 _ECDF = """
     WITH series AS (
-        SELECT CASE WHEN how IS NULL THEN operation ELSE operation || ', ' || how END AS series, rank_s, outcome
-        FROM latencies WHERE run_id = $run_id AND operation <> 'create'
+        SELECT
+            CASE WHEN how IS NULL THEN operation ELSE operation || ', ' || how END AS series,
+            count(*) AS n, list_sort(list(rank_s)) AS ordered
+        FROM latencies WHERE run_id = $run_id AND operation <> 'create' GROUP BY 1 HAVING count(*) >= 5
     ),
-    steps AS (SELECT unnest(range(0, $steps + 1)) / $steps::DOUBLE AS share)
-    SELECT series, share, quantile_disc(rank_s, share) AS seconds, count(*) AS n
-    FROM series, steps GROUP BY series, share HAVING count(*) >= 5 ORDER BY series, share
+    shares AS (SELECT unnest(range(1, $steps + 1)) / $steps::DOUBLE AS share)
+    SELECT series, n, share, ordered[greatest(1, ceil(share * n)::BIGINT)] AS seconds
+    FROM series, shares ORDER BY series, share
 """
 
 
 def _ecdf(warehouse: Warehouse, subject: Subject) -> Chart | None:
-    records = warehouse.records(_ECDF, {"run_id": subject.run_id, "steps": _QUANTILES})  # type: ignore[arg-type]
+    records = warehouse.records(_ECDF, {"run_id": subject.run_id, "steps": _QUANTILES})
     points = [record for record in records if record["seconds"] not in (float("inf"), None) and record["seconds"] > 0]
     if not points:
         return None

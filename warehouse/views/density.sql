@@ -1,11 +1,17 @@
--- Grain: one run, trial and batch of a load that resumes in more batches than one. Times in seconds, memory in bytes.
+-- Grain: one run, trial and batch of a load that adds sandboxes: that resumes them in more batches than one, in one
+-- round, and neither suspends nor deletes any. Times in seconds, memory in bytes.
 --   running             sandboxes that ran when the batch had been resumed
 --   resume_p50_s        median response time of the batch's resumes that worked, whatever their number n
 --   node_memory_bytes   memory in use on the node, the mean of the last second of samples after the batch
 --   refused, resource   resumes or creates of the batch that were refused, and which booking was full
 CREATE OR REPLACE VIEW density AS
 WITH stepped AS (
-    SELECT run_id, trial, step FROM attempts WHERE operation = 'resume' GROUP BY ALL HAVING count(DISTINCT batch) > 1
+    SELECT run_id, trial, step
+    FROM attempts
+    GROUP BY ALL
+    HAVING count(DISTINCT batch) FILTER (operation = 'resume') > 1
+        AND max(round) = 0
+        AND count(*) FILTER (operation IN ('suspend', 'delete')) = 0
 ),
 batches AS (
     SELECT
