@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from specs.models import FIGURES_IN_SECONDS, Check, Load, LoadStep, Scenario, Step, operation_of
 from specs.placeholders import UNKNOWN
 from specs.quantities import parse_duration
-from specs.reading import Loc
+from specs.tree import Loc
 from specs.validation import Fault, near, shown
 
 _MANNERS = ("booted", "restored")

@@ -17,9 +17,10 @@ from typing import Any
 from specs.errors import Problem, SpecError
 from specs.models import Scenario
 from specs.overrides import apply_overrides
-from specs.reading import Loc, Tree, dotted, read_file, read_text
+from specs.reading import read_file, read_text
 from specs.resolving import resolve
 from specs.targets import TARGETS, Target
+from specs.tree import Loc, Tree, dotted
 from specs.validation import near, shown, validate
 
 BUILT_IN = Path(__file__).parent

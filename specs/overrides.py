@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from specs.errors import Problem, SpecError
 from specs.models import Check, Exec, Group, InFlight, Load, Rate, ScenarioFile
-from specs.reading import Loc, Place, Tree, dotted, read_text
+from specs.reading import read_text
+from specs.tree import Loc, Place, Tree, dotted
 from specs.validation import near
 
 LABEL = "--set"

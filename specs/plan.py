@@ -12,8 +12,8 @@ from typing import Any
 
 from specs.loading import Document
 from specs.models import Group, InFlight, Load, LoadStep, Rate, Scenario, operation_of
-from specs.reading import Loc
 from specs.targets import Target
+from specs.tree import Loc
 
 
 @dataclass(frozen=True, slots=True)

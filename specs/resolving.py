@@ -12,7 +12,7 @@ from typing import Any
 from specs.checking import check_parts, parts_of, salvage
 from specs.models import Head, Scenario, ScenarioFile
 from specs.placeholders import UNKNOWN, Filler, names_in, refuse_placeholders
-from specs.reading import Loc, Tree
+from specs.tree import Loc, Tree
 from specs.validation import Fault, clip, near, shown, validate
 
 MOST_TRIALS = 10_000

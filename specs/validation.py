@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
-from specs.reading import Loc
+from specs.tree import Loc
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -31,7 +31,7 @@ GROUP_OF_ALL = "groups.idle={count: 1, cpu: '{{ cpu }}', memory: 1Gi}"
 def test_sets(override: str, where: tuple[str | int, ...], value: Any, tmp_path: Path) -> None:
     found: Any = plan_of(BASE, tmp_path, (override,)).trials[0].scenario
     for part in where:
-        found = found[part] if isinstance(found, list | dict) else getattr(found, str(part))
+        found = getattr(found, part) if isinstance(part, str) and hasattr(found, part) else found[part]
     assert found == value
 
 
