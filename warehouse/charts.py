@@ -6,6 +6,7 @@ dash. Aggregation is in SQL; Altair gets a few hundred rows at most.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from warehouse.summary import matrix_text
 
 WIDTH, HEIGHT = 640, 260
 _QUANTILES = 100
+_NOTE = "#444"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,51 +68,57 @@ def _density(warehouse: Warehouse, subject: Subject) -> Chart | None:
     if not records:
         return None
     for record in records:
-        record["size"] = f"{show_cpu(record['cpu_millicores'])} CPU, {show_bytes(record['memory_bytes'])}"
+        record["size"] = _size(record)
         memory = record["node_memory_bytes"]
         record["memory_gib"] = None if memory is None else memory / 2**30
-    resumed = [record for record in records if record["resume_p50_s"] is not None]
-    refusals = _refusals(records)
-    x = alt.X(
-        "running:Q", title="sandboxes running", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickMinStep=1)
-    )
-    encoding = {
-        "color": alt.Color("size:N", title="sandbox size"), "shape": alt.Shape("size:N", title="sandbox size"),
-        "strokeDash": alt.StrokeDash("size:N", title="sandbox size"),
-    }  # fmt: skip
-    latency = _line(resumed).mark_line(point={"size": 60}).encode(
-        x=x, y=alt.Y("resume_p50_s:Q", title="resume p50 of the batch (s)", scale=alt.Scale(zero=True)), **encoding
-    )  # fmt: skip
-    sampled = [record for record in records if record["memory_gib"] is not None]
-    memory_chart = _line(sampled).mark_line(point={"size": 60}).encode(
-        x=x, y=alt.Y("memory_gib:Q", title="node memory in use (GiB)", scale=alt.Scale(zero=False)), **encoding
-    )  # fmt: skip
-    panels = [_with_refusals(latency, refusals)] + ([_with_refusals(memory_chart, refusals)] if sampled else [])
     title = "Resume latency and node memory as the host fills"
-    return Chart("density", title, " ".join(_density_words(records)), alt.vconcat(*panels, title=subject.title(title)))
+    panels = [
+        _density_panel(records, "resume_p50_s", "resume p50 of the batch (s)", alt.Scale(zero=True)),
+        _density_panel(records, "memory_gib", "node memory in use (GiB)", alt.Scale(zero=False, padding=12)),
+    ]
+    chart = alt.vconcat(*filter(None, panels), title=subject.title(title))
+    return Chart("density", title, " ".join(_density_words(records)), chart)
 
 
-def _refusals(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    last: dict[int, dict[str, Any]] = {}
-    for record in records:
-        if record["refused"]:
-            full = f": {record['resource']} bookings full" if record["resource"] else ""
-            last[record["trial"]] = {
-                "running": record["running"], "size": record["size"], "text": f"refused at {record['running']}{full}",
-            }  # fmt: skip
-    return list(last.values())
+def _size(record: dict[str, Any]) -> str:
+    return f"{show_cpu(record['cpu_millicores'])} CPU, {show_bytes(record['memory_bytes'])}"
 
 
-def _with_refusals(chart: alt.Chart, refusals: list[dict[str, Any]]) -> Any:
-    if not refusals:
-        return chart
-    base = _line(refusals).encode(x="running:Q", color="size:N")
-    rule = base.mark_rule(strokeDash=[2, 3], size=1.5)
-    # Upright labels along their rules: two rules that lie close together would hide each other's.
-    text = base.mark_text(angle=270, align="right", baseline="bottom", dx=-4, dy=-3, fontSize=11).encode(
-        text="text:N", y=alt.value(0)
+def _density_panel(records: list[dict[str, Any]], field: str, title: str, scale: alt.Scale) -> Any:
+    known = [record for record in records if record[field] is not None]
+    if not known:
+        return None
+    x = alt.X("running:Q", title="sandboxes running", scale=alt.Scale(zero=True, nice=True))
+    lines = (
+        _line(known)
+        .mark_line(point={"size": 70})
+        .encode(
+            x=x,
+            y=alt.Y(f"{field}:Q", title=title, scale=scale),
+            color=alt.Color("size:N", title="sandbox size", sort=None),
+            shape=alt.Shape("size:N", title="sandbox size", sort=None),
+        )
     )
-    return chart + rule + text
+    return alt.layer(lines, *_refusals(records))
+
+
+def _refusals(records: list[dict[str, Any]]) -> list[alt.Chart]:
+    """A rule where a trial was refused more, with which booking was full; labels stand one above the other."""
+    refused = {record["trial"]: record for record in records if record["refused"]}
+    widest = max(record["running"] for record in records)
+    layers = []
+    for row, record in enumerate(refused.values()):
+        full = f": {record['resource']} bookings full" if record["resource"] else ""
+        text = f"{record['size']}: more than {record['running']} refused{full}"
+        left = record["running"] > widest / 2
+        base = _line([{"running": record["running"], "text": text}]).encode(x="running:Q")
+        layers.append(base.mark_rule(strokeDash=[2, 3], size=1.5, color=_NOTE))
+        layers.append(
+            base.mark_text(
+                align="right" if left else "left", dx=-5 if left else 5, fontSize=11, color=_NOTE, baseline="bottom"
+            ).encode(text="text:N", y=alt.value(HEIGHT - 6 - 16 * row))
+        )
+    return layers
 
 
 def _density_words(records: list[dict[str, Any]]) -> list[str]:
@@ -132,66 +140,95 @@ def _density_words(records: list[dict[str, Any]]) -> list[str]:
 
 def _latency(warehouse: Warehouse, subject: Subject) -> Chart | None:
     records = warehouse.records(
-        "SELECT * FROM concurrency WHERE run_id = ? AND operation <> 'create' ORDER BY in_flight_limit",
+        "SELECT * FROM concurrency WHERE run_id = ? AND operation <> 'create' ORDER BY operation, how, in_flight_limit",
         [subject.run_id],
     )
-    if len({record["in_flight_limit"] for record in records}) < 2:
-        return None
-    points = []
-    for record in records:
-        series = record["operation"] if record["how"] is None else f"{record['operation']}, {record['how']}"
-        for figure in ("p50", "p95"):
-            if record[f"{figure}_s"] is not None:
-                points.append(
-                    {
-                        "in_flight": record["in_flight_limit"], "series": series, "figure": figure,
-                        "seconds": record[f"{figure}_s"], "n": record["n"],
-                    }
-                )  # fmt: skip
-    if not points:
+    limits = sorted({record["in_flight_limit"] for record in records})
+    panels = [_latency_panel(records, figure, limits) for figure in ("p50", "p95")]
+    if len(limits) < 2 or not any(panels):
         return None
     title = "Latency by calls in flight"
-    ticks = sorted({record["in_flight_limit"] for record in records})
-    chart = _line(points).mark_line(point={"size": 60}).encode(
-        x=alt.X("in_flight:Q", title="calls in flight", scale=alt.Scale(zero=True), axis=alt.Axis(values=ticks)),
-        y=alt.Y("seconds:Q", title="response time (s)", scale=alt.Scale(zero=True)),
-        color=alt.Color("series:N", title="operation"), shape=alt.Shape("series:N", title="operation"),
-        strokeDash=alt.StrokeDash("figure:N", title="figure"),
-    )  # fmt: skip
-    words = [
-        f"{point['series']} {point['figure']} at {point['in_flight']} in flight: {show_seconds(point['seconds'])}."
-        for point in points
+    chart = alt.vconcat(*filter(None, panels), title=subject.title(title))
+    return Chart("latency", title, " ".join(_latency_words(records)), chart)
+
+
+def _series(record: dict[str, Any]) -> str:
+    return record["operation"] if record["how"] is None else f"{record['operation']}, {record['how']}"
+
+
+def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int]) -> alt.Chart | None:
+    points = [
+        {"in_flight": record["in_flight_limit"], "series": _series(record), "seconds": record[f"{figure}_s"]}
+        for record in records
+        if record[f"{figure}_s"] is not None
     ]
-    withheld = [record for record in records if record["withheld_reason"]]
-    if withheld:
-        words.append("Percentiles of too few attempts are left out (p50 needs 5, p95 needs 20).")
-    return Chart("latency", title, " ".join(words), chart.properties(title=subject.title(title)))
+    if not points:
+        return None
+    axis = alt.Axis(values=limits, labelFlush=False)
+    scale = alt.Scale(domain=[0, limits[-1]], nice=False)
+    return (
+        _line(points)
+        .mark_line(point={"size": 70})
+        .encode(
+            x=alt.X("in_flight:Q", title="calls in flight", scale=scale, axis=axis),
+            y=alt.Y("seconds:Q", title=f"{figure} response time (s)", scale=alt.Scale(zero=True)),
+            color=alt.Color("series:N", title="operation", sort=None),
+            shape=alt.Shape("series:N", title="operation", sort=None),
+        )
+    )
+
+
+def _latency_words(records: list[dict[str, Any]]) -> list[str]:
+    words = []
+    for series in dict.fromkeys(map(_series, records)):
+        values = [
+            f"{figure} {show_seconds(record[f'{figure}_s'], censored=record[f'{figure}_censored'])} "
+            f"at {record['in_flight_limit']}"
+            for figure in ("p50", "p95")
+            for record in records
+            if _series(record) == series and record[f"{figure}_s"] is not None
+        ]
+        if values:
+            words.append(f"{series}: {', '.join(values)} in flight.")
+    if any(record["withheld_reason"] for record in records):
+        words.append("Percentiles of too few attempts are left out: p50 needs 5, p95 needs 20.")
+    return words
 
 
 _ECDF = """
     WITH series AS (
         SELECT
-            CASE WHEN how IS NULL THEN operation ELSE operation || ', ' || how END AS series,
+            operation, how, cpu_millicores, memory_bytes,
             count(*) AS n, list_sort(list(rank_s)) AS ordered
-        FROM latencies WHERE run_id = $run_id AND operation <> 'create' GROUP BY 1 HAVING count(*) >= 5
+        FROM latencies WHERE run_id = $run_id AND operation <> 'create' GROUP BY ALL HAVING count(*) >= 5
     ),
     shares AS (SELECT unnest(range(1, $steps + 1)) / $steps::DOUBLE AS share)
-    SELECT series, n, share, ordered[greatest(1, ceil(share * n)::BIGINT)] AS seconds
-    FROM series, shares ORDER BY series, share
+    SELECT series.* EXCLUDE (ordered), share, ordered[greatest(1, ceil(share * n)::BIGINT)] AS seconds
+    FROM series, shares ORDER BY operation, how, cpu_millicores, memory_bytes, share
 """
 
 
 def _ecdf(warehouse: Warehouse, subject: Subject) -> Chart | None:
     records = warehouse.records(_ECDF, {"run_id": subject.run_id, "steps": _QUANTILES})
-    points = [record for record in records if record["seconds"] not in (float("inf"), None) and record["seconds"] > 0]
+    sizes = {_size(record) for record in records}
+    points = [
+        {
+            "series": _series(record) + (f" ({_size(record)})" if len(sizes) > 1 else ""),
+            "share": record["share"],
+            "seconds": record["seconds"],
+            "n": record["n"],
+        }
+        for record in records
+        if 0 < record["seconds"] < math.inf
+    ]
     if not points:
         return None
-    title = "Distribution of response times, all trials"
+    title = "Distribution of response times, boots apart from restores"
     chart = _line(points).mark_line(interpolate="step-after").encode(
         x=alt.X("seconds:Q", title="response time (s), logarithmic", scale=alt.Scale(type="log", nice=True),
                 axis=alt.Axis(format="~g", tickCount=6)),
         y=alt.Y("share:Q", title="share of attempts", axis=alt.Axis(format="%")),
-        color=alt.Color("series:N", title="operation"), strokeDash=alt.StrokeDash("series:N", title="operation"),
+        color=alt.Color("series:N", title="operation", sort=None), strokeDash=alt.StrokeDash("series:N", title="operation", sort=None),
     )  # fmt: skip
     words = []
     for series in dict.fromkeys(point["series"] for point in points):
@@ -220,10 +257,10 @@ def _node(warehouse: Warehouse, subject: Subject) -> Chart | None:
     color = alt.Color("trial:N", title="trial", sort=None)
     shape = alt.Shape("trial:N", title="trial", sort=None)
     cpu = _line([point for point in points if point["cpu_cores"] is not None]).mark_point(size=22, filled=True).encode(
-        x=x, y=alt.Y("cpu_cores:Q", title="CPU in use (cores)"), color=color, shape=shape
+        x=x, y=alt.Y("cpu_cores:Q", title="CPU in use (cores)", scale=alt.Scale(zero=True, padding=12)), color=color, shape=shape
     )  # fmt: skip
     memory = _line([point for point in points if point["memory_gib"] is not None]).mark_point(size=22, filled=True).encode(
-        x=x, y=alt.Y("memory_gib:Q", title="memory in use (GiB)", scale=alt.Scale(zero=False)), color=color, shape=shape
+        x=x, y=alt.Y("memory_gib:Q", title="memory in use (GiB)", scale=alt.Scale(zero=False, padding=12)), color=color, shape=shape
     )  # fmt: skip
     chart = alt.vconcat(cpu.properties(height=150), memory.properties(height=150), title=subject.title(title))
     highest = max((point["cpu_cores"] or 0.0 for point in points), default=0.0)

@@ -63,7 +63,7 @@ CREATE TABLE trials (
 COMMENT ON TABLE trials IS 'One combination of the matrix in one repetition. Grain: run_id, trial.';
 COMMENT ON COLUMN trials.run_id IS 'run';
 COMMENT ON COLUMN trials.trial IS 'number of the trial, from 0';
-COMMENT ON COLUMN trials.repetition IS 'number of the repetition, from 0';
+COMMENT ON COLUMN trials.repetition IS 'number of the repetition, from 1';
 COMMENT ON COLUMN trials.seed IS 'seed of the trial''s schedules';
 COMMENT ON COLUMN trials.matrix IS 'the matrix values, by key';
 COMMENT ON COLUMN trials.started_s IS 'start, in seconds on the run''s clock';

@@ -1,17 +1,19 @@
--- Grain: one run, trial and batch of a load that adds sandboxes: that resumes them in more batches than one, in one
--- round, and neither suspends nor deletes any. Times in seconds, memory in bytes.
+-- Grain: one run, trial and batch of a load that adds sandboxes: that resumes them in one round, in more batches than
+-- one or until it is refused, and neither suspends nor deletes any. Times in seconds, memory in bytes.
 --   running             sandboxes that ran when the batch had been resumed
 --   resume_p50_s        median response time of the batch's resumes that worked, whatever their number n
 --   node_memory_bytes   memory in use on the node, the mean of the last second of samples after the batch
 --   refused, resource   resumes or creates of the batch that were refused, and which booking was full
 CREATE OR REPLACE VIEW density AS
 WITH stepped AS (
-    SELECT run_id, trial, step
-    FROM attempts
-    GROUP BY ALL
-    HAVING count(DISTINCT batch) FILTER (operation = 'resume') > 1
-        AND max(round) = 0
-        AND count(*) FILTER (operation IN ('suspend', 'delete')) = 0
+    SELECT a.run_id, a.trial, a.step
+    FROM attempts AS a
+    JOIN steps AS s ON s.run_id = a.run_id AND s.trial = a.trial AND s.step = a.step
+    GROUP BY a.run_id, a.trial, a.step, s.outcome
+    HAVING (count(DISTINCT a.batch) > 1 OR s.outcome = 'refused')
+        AND count(*) FILTER (a.operation = 'resume') > 0
+        AND max(a.round) = 0
+        AND count(*) FILTER (a.operation IN ('suspend', 'delete')) = 0
 ),
 batches AS (
     SELECT

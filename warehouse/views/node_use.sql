@@ -1,4 +1,5 @@
 -- Grain: one run and sample of the node. CPU in cores since the sample before, memory in bytes, pressure in percent.
+-- The kernel counts CPU in steps of 10 ms, so samples that lie closer together than 0.25 s give no cores (NULL).
 CREATE OR REPLACE VIEW node_use AS
 WITH wide AS (
     SELECT
@@ -15,7 +16,8 @@ WITH wide AS (
 )
 SELECT
     *,
-    (cpu_seconds_total - lag(cpu_seconds_total) OVER w) / nullif(at_s - lag(at_s) OVER w, 0) AS cpu_cores
+    CASE WHEN at_s - lag(at_s) OVER w >= 0.25
+        THEN (cpu_seconds_total - lag(cpu_seconds_total) OVER w) / (at_s - lag(at_s) OVER w) END AS cpu_cores
 FROM wide
 WINDOW w AS (PARTITION BY run_id, subject ORDER BY at_s);
 COMMENT ON VIEW node_use IS 'CPU in cores, memory in bytes and pressure in percent of the node, second by second. Grain: run_id, at_s.';
