@@ -8,8 +8,8 @@ from pathlib import Path
 from specs.loading import load_target
 from tasks.cleanup import CleanUp, clean_up
 from tasks.engine.loops import EngineLoop
-from tasks.platforms.registry import make_platform
 from tasks.platforms.base import Platform
+from tasks.platforms.registry import make_platform
 from warehouse.results import land_leftovers
 
 

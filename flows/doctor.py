@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 
 from specs.loading import load_target
 from specs.targets import LocalTarget
+from tasks.platforms.local import probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,39 +27,44 @@ def why_not(on: str) -> str | None:
     target = load_target(on)
     if not isinstance(target, LocalTarget):
         return None
-    for finding in local_needs(target):
-        if finding.well is False:
-            mend = f" (mend it with: {finding.mend})" if finding.mend else ""
-            return f"target {target.name} cannot run here: {finding.what}: {finding.found}{mend}"
-    return None
-
-
-def local_needs(target: LocalTarget) -> list[Finding]:
-    """What the platform `local` needs, in the order in which a lack of it matters."""
-    linux = sys.platform == "linux"
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
-    runsc = shutil.which(target.runsc)
-    return [
-        Finding("operating system", linux, sys.platform, "" if linux else "run it on Linux"),
-        Finding("root", root, "yes" if root else "no", "" if root else "run it as root, such as with sudo"),
-        Finding("runsc", runsc is not None, runsc or "not found", "" if runsc else "sudo apt-get install runsc"),
-    ]
+    lack = next((need for need in probe.needs(target) if not need.met), None)
+    if lack is None:
+        return None
+    return f"target {target.name} cannot run here: {lack.what}: {lack.found} (mend it with: {lack.mend})"
 
 
 def diagnose(on: str) -> list[Finding]:
-    """Look at everything that running on a target needs."""
+    """Look at everything that running on a target needs.
+
+    Raises:
+        specs.errors.SpecError: there is no such target.
+    """
     target = load_target(on)
-    findings = [Finding("python", sys.version_info >= (3, 11), sys.version.split()[0], "install Python 3.11 or newer")]
+    findings = [Finding("python", sys.version_info >= (3, 11), sys.version.split()[0])]
     if isinstance(target, LocalTarget):
-        findings += local_needs(target)
-    return [*findings, *_services()]
+        needs = probe.needs(target)
+        findings += [Finding(need.what, need.met, need.found, "" if need.met else need.mend) for need in needs]
+        if all(need.met for need in needs):
+            findings.append(_gvisor(target))
+    return [*findings, _prefect()]
 
 
-def _services() -> list[Finding]:
+def _gvisor(target: LocalTarget) -> Finding:
+    try:
+        known = probe.ask_runsc(target.runsc)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("gVisor", False, f"{target.runsc} does not answer: {error}", "apt-get install --reinstall runsc")
+    ways = ", ".join(probe.candidates(known, target.runsc_platform))
+    return Finding("gVisor", True, f"{known.version}; system calls by {ways}: the first that boots a sandbox is used")
+
+
+def _prefect() -> Finding:
     url = os.environ.get("PREFECT_API_URL")
-    return [
-        Finding(
-            "Prefect server", None, url or "none configured: each command starts a temporary one (about 10 s)",
-            "" if url else "prefect server start, then export PREFECT_API_URL=http://127.0.0.1:4200/api",
-        )
-    ]  # fmt: skip
+    if url:
+        return Finding("Prefect server", None, url)
+    return Finding(
+        "Prefect server",
+        None,
+        "none is set: each command starts a temporary one, in about 10 s",
+        "prefect server start, and export PREFECT_API_URL=http://127.0.0.1:4200/api",
+    )

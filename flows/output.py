@@ -98,6 +98,9 @@ def without_tracebacks(work: Callable[[], Any]) -> None:
     except KeyboardInterrupt:
         tell("stopped")
         sys.exit(130)
+    except SpecError as error:
+        tell(str(error))
+        sys.exit(BAD_INPUT)
     except Exception as error:
         if os.environ.get("SANDGAUGE_DEBUG"):
             raise

@@ -8,15 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from specs.models import LoadStep
-from specs.plan import Plan, PlannedTrial
-from tasks.engine.load import label_of
+from specs.plan import Plan
 
 SHOWN_TRIALS = 20
-
-
-def _step_labels(trial: PlannedTrial) -> list[str]:
-    return [label_of(step.load) if isinstance(step, LoadStep) else str(step) for step in trial.scenario.steps]
 
 
 def describe_plan(plan: Plan) -> dict[str, Any]:
@@ -34,7 +28,7 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
                 "matrix": dict(trial.matrix),
                 "seed": trial.seed,
                 "attempts_at_most": trial.attempts_at_most,
-                "steps": _step_labels(trial),
+                "steps": trial.labels,
             }
             for trial in plan.trials
         ],
@@ -52,7 +46,7 @@ def plan_table(console: Console, plan: Plan) -> None:
     table = Table("trial", "matrix", "attempts at most", "steps", box=None)
     for trial in plan.trials[:SHOWN_TRIALS]:
         matrix = ", ".join(f"{key}={value}" for key, value in trial.matrix.items())
-        table.add_row(str(trial.index), matrix, f"{trial.attempts_at_most:,}", "; ".join(_step_labels(trial)))
+        table.add_row(str(trial.index), matrix, f"{trial.attempts_at_most:,}", "; ".join(trial.labels))
     console.print(table)
     if len(plan.trials) > SHOWN_TRIALS:
         console.print(f"… and {len(plan.trials) - SHOWN_TRIALS} more trials (--json shows all)")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from specs.errors import Problem, SpecError
 from specs.loading import load_scenario, load_target
 from specs.plan import Plan, make_plan
 from tasks.platforms.registry import OPERATIONS_BY_PLATFORM
+
+T = TypeVar("T")
 
 
 class RunRequest(BaseModel):
@@ -35,6 +40,18 @@ class RunRequest(BaseModel):
             specs.errors.SpecError: with every problem found.
         """
         overrides = [*([f"size={self.size}"] if self.size else []), *self.overrides]
-        target = load_target(self.target)
-        document = load_scenario(self.scenario, overrides)
+        problems: list[Problem] = []
+        document = _or_note(problems, load_scenario, self.scenario, overrides)
+        target = _or_note(problems, load_target, self.target)
+        if document is None or target is None:
+            raise SpecError(problems)
         return make_plan(document, target, OPERATIONS_BY_PLATFORM[target.platform], target.platform)
+
+
+def _or_note(problems: list[Problem], load: Callable[..., T], *arguments: object) -> T | None:
+    """What a loader gives; or None, with its problems noted, so that those of other files are found too."""
+    try:
+        return load(*arguments)
+    except SpecError as error:
+        problems += error.problems
+        return None

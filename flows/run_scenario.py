@@ -16,9 +16,8 @@ from prefect.runtime import flow_run
 
 from flows.requests import RunRequest
 from specs.models import LoadStep
-from specs.plan import PlannedTrial
+from specs.plan import PlannedTrial, step_label
 from tasks.cleanup import clean_session, cleanup_step, final_cleanup
-from tasks.engine.load import label_of
 from tasks.landing import land, land_run
 from tasks.load import load_step
 from tasks.provisioning import provision_step
@@ -30,10 +29,9 @@ watching: ContextVar[Observer | None] = ContextVar("watching", default=None)
 
 
 def _flow_run_name() -> str:
-    request = flow_run.parameters["request"]
-    get = request.get if isinstance(request, dict) else lambda key: getattr(request, key)
-    size = f" ({get('size')})" if get("size") else ""
-    return f"{Path(get('scenario')).stem}{size} on {Path(get('target')).stem}"
+    request = RunRequest.model_validate(flow_run.parameters["request"])
+    size = f" ({request.size})" if request.size else ""
+    return f"{Path(request.scenario).stem}{size} on {Path(request.target).stem}"
 
 
 @flow(name="run-scenario", flow_run_name=_flow_run_name, persist_result=False, retries=0)
@@ -70,7 +68,7 @@ async def run_trial(session: Session, trial: PlannedTrial) -> None:
         for index, step in enumerate(trial.scenario.steps):
             number = trial.index + 1
             if isinstance(step, LoadStep):
-                await load_step(session, trial, index, step.load, number, label_of(step.load))
+                await load_step(session, trial, index, step, number, step_label(step))
             elif step == "cleanup":
                 await cleanup_step(session, trial, index, number)
             else:

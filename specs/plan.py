@@ -119,10 +119,11 @@ def step_label(step: str | LoadStep) -> str:
         return step
     load = step.load
     operations = ", ".join(operation_of(action) for action in load.do)
-    return f"{load.group}: {operations} ({_pacing_label(load.pacing)})"
+    return f"{load.group}: {operations} ({pacing_label(load.pacing)})"
 
 
-def _pacing_label(pacing: str | InFlight | Rate) -> str:
+def pacing_label(pacing: str | InFlight | Rate) -> str:
+    """A pacing as a person says it."""
     if isinstance(pacing, InFlight):
         return f"{pacing.in_flight} in flight"
     if isinstance(pacing, Rate):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from specs.models import Group, InFlight, Load, Rate
-from specs.plan import PlannedTrial, load_attempts
-from tasks.engine.load import LoadRun, describe_pacing, label_of
+from specs.models import Group, InFlight, Load, LoadStep, Rate
+from specs.plan import PlannedTrial, load_attempts, pacing_label, step_label
+from tasks.engine.load import LoadRun
 from tasks.platforms.base import SandboxSpec
 from tasks.sampling import sampling
 from tasks.session import Session
@@ -27,14 +27,15 @@ def pacing_columns(load: Load, group: Group) -> dict[str, float | int | None]:
     return {"in_flight": min(load.batch or group.count, group.count)}
 
 
-async def run_load(session: Session, trial: PlannedTrial, index: int, load: Load) -> None:
+async def run_load(session: Session, trial: PlannedTrial, index: int, step: LoadStep) -> None:
     """Run one load step to its end and record it."""
+    load, label = step.load, step_label(step)
     group = trial.scenario.groups[load.group]
-    session.observer.step_started(trial.index, label_of(load), load_attempts(load, group))
+    session.observer.step_started(trial.index, label, load_attempts(load, group))
     columns = pacing_columns(load, group)
     async with (
         session.step(
-            trial, index, "load", label_of(load), group_name=load.group, pacing=describe_pacing(load.pacing),
+            trial, index, "load", label, group_name=load.group, pacing=pacing_label(load.pacing),
             schedule_seed=trial.seed, **columns,
         ) as row,
         sampling(session, trial.index, index),
@@ -54,6 +55,6 @@ async def run_load(session: Session, trial: PlannedTrial, index: int, load: Load
 
 
 @task(name="load", task_run_name="trial {number}: {label}", cache_policy=NO_CACHE, persist_result=False)
-async def load_step(session: Session, trial: PlannedTrial, index: int, load: Load, number: int, label: str) -> None:
+async def load_step(session: Session, trial: PlannedTrial, index: int, step: LoadStep, number: int, label: str) -> None:
     """The step `load`."""
-    await session.engine.call(run_load(session, trial, index, load))
+    await session.engine.call(run_load(session, trial, index, step))

@@ -19,6 +19,7 @@ from warehouse.summary import matrix_text
 
 WIDTH, HEIGHT = 640, 260
 _QUANTILES = 100
+_MOST_POINTS = 600
 _NOTE = "#444"
 
 
@@ -60,7 +61,19 @@ def charts_of(warehouse: Warehouse, run_id: str) -> list[Chart]:
 
 
 def _line(data: list[dict[str, Any]]) -> alt.Chart:
-    return alt.Chart(alt.Data(values=data), width=WIDTH, height=HEIGHT)
+    return alt.Chart(alt.InlineData(values=data), width=WIDTH, height=HEIGHT)
+
+
+def _series_lines(points: list[dict[str, Any]], x: alt.X, y: alt.Y, field: str, title: str) -> list[alt.Chart]:
+    """Lines with points, in colours and shapes of one field, that share one legend."""
+    base = _line(points).encode(x=x, y=y)
+    color = f"{field}:N"
+    return [
+        base.mark_line().encode(color=alt.Color(color, title=title, sort=None, legend=None)),
+        base.mark_point(size=70, filled=True, opacity=1).encode(
+            color=alt.Color(color, title=title, sort=None), shape=alt.Shape(color, title=title, sort=None)
+        ),
+    ]
 
 
 def _density(warehouse: Warehouse, subject: Subject) -> Chart | None:
@@ -73,8 +86,10 @@ def _density(warehouse: Warehouse, subject: Subject) -> Chart | None:
         record["memory_gib"] = None if memory is None else memory / 2**30
     title = "Resume latency and node memory as the host fills"
     panels = [
-        _density_panel(records, "resume_p50_s", "resume p50 of the batch (s)", alt.Scale(zero=True)),
-        _density_panel(records, "memory_gib", "node memory in use (GiB)", alt.Scale(zero=False, padding=12)),
+        _density_panel(records, "resume_p50_s", "resume p50 of the batch (s)", alt.Scale(zero=True), labelled=True),
+        _density_panel(
+            records, "memory_gib", "node memory in use (GiB)", alt.Scale(zero=False, padding=12), labelled=False
+        ),
     ]
     chart = alt.vconcat(*filter(None, panels), title=subject.title(title))
     return Chart("density", title, " ".join(_density_words(records)), chart)
@@ -84,25 +99,16 @@ def _size(record: dict[str, Any]) -> str:
     return f"{show_cpu(record['cpu_millicores'])} CPU, {show_bytes(record['memory_bytes'])}"
 
 
-def _density_panel(records: list[dict[str, Any]], field: str, title: str, scale: alt.Scale) -> Any:
+def _density_panel(records: list[dict[str, Any]], field: str, title: str, scale: alt.Scale, *, labelled: bool) -> Any:
     known = [record for record in records if record[field] is not None]
     if not known:
         return None
     x = alt.X("running:Q", title="sandboxes running", scale=alt.Scale(zero=True, nice=True))
-    lines = (
-        _line(known)
-        .mark_line(point={"size": 70})
-        .encode(
-            x=x,
-            y=alt.Y(f"{field}:Q", title=title, scale=scale),
-            color=alt.Color("size:N", title="sandbox size", sort=None),
-            shape=alt.Shape("size:N", title="sandbox size", sort=None),
-        )
-    )
-    return alt.layer(lines, *_refusals(records))
+    y = alt.Y(f"{field}:Q", title=title, scale=scale)
+    return alt.layer(*_series_lines(known, x, y, "size", "sandbox size"), *_refusals(records, labelled))
 
 
-def _refusals(records: list[dict[str, Any]]) -> list[alt.Chart]:
+def _refusals(records: list[dict[str, Any]], labelled: bool) -> list[alt.Chart]:
     """A rule where a trial was refused more, with which booking was full; labels stand one above the other."""
     refused = {record["trial"]: record for record in records if record["refused"]}
     widest = max(record["running"] for record in records)
@@ -113,11 +119,10 @@ def _refusals(records: list[dict[str, Any]]) -> list[alt.Chart]:
         left = record["running"] > widest / 2
         base = _line([{"running": record["running"], "text": text}]).encode(x="running:Q")
         layers.append(base.mark_rule(strokeDash=[2, 3], size=1.5, color=_NOTE))
-        layers.append(
-            base.mark_text(
-                align="right" if left else "left", dx=-5 if left else 5, fontSize=11, color=_NOTE, baseline="bottom"
-            ).encode(text="text:N", y=alt.value(HEIGHT - 6 - 16 * row))
-        )
+        if labelled:
+            side: dict[str, Any] = {"align": "right", "dx": -5} if left else {"align": "left", "dx": 5}
+            note = base.mark_text(fontSize=11, color=_NOTE, baseline="bottom", **side)
+            layers.append(note.encode(text="text:N", y=alt.value(HEIGHT - 6 - 16 * row)))
     return layers
 
 
@@ -156,7 +161,7 @@ def _series(record: dict[str, Any]) -> str:
     return record["operation"] if record["how"] is None else f"{record['operation']}, {record['how']}"
 
 
-def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int]) -> alt.Chart | None:
+def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int]) -> Any:
     points = [
         {"in_flight": record["in_flight_limit"], "series": _series(record), "seconds": record[f"{figure}_s"]}
         for record in records
@@ -166,16 +171,9 @@ def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int]
         return None
     axis = alt.Axis(values=limits, labelFlush=False)
     scale = alt.Scale(domain=[0, limits[-1]], nice=False)
-    return (
-        _line(points)
-        .mark_line(point={"size": 70})
-        .encode(
-            x=alt.X("in_flight:Q", title="calls in flight", scale=scale, axis=axis),
-            y=alt.Y("seconds:Q", title=f"{figure} response time (s)", scale=alt.Scale(zero=True)),
-            color=alt.Color("series:N", title="operation", sort=None),
-            shape=alt.Shape("series:N", title="operation", sort=None),
-        )
-    )
+    x = alt.X("in_flight:Q", title="calls in flight", scale=scale, axis=axis)
+    y = alt.Y("seconds:Q", title=f"{figure} response time (s)", scale=alt.Scale(zero=True, padding=12))
+    return alt.layer(*_series_lines(points, x, y, "series", "operation"))
 
 
 def _latency_words(records: list[dict[str, Any]]) -> list[str]:
@@ -224,12 +222,19 @@ def _ecdf(warehouse: Warehouse, subject: Subject) -> Chart | None:
     if not points:
         return None
     title = "Distribution of response times, boots apart from restores"
-    chart = _line(points).mark_line(interpolate="step-after").encode(
-        x=alt.X("seconds:Q", title="response time (s), logarithmic", scale=alt.Scale(type="log", nice=True),
-                axis=alt.Axis(format="~g", tickCount=6)),
-        y=alt.Y("share:Q", title="share of attempts", axis=alt.Axis(format="%")),
-        color=alt.Color("series:N", title="operation", sort=None), strokeDash=alt.StrokeDash("series:N", title="operation", sort=None),
-    )  # fmt: skip
+    axis = alt.Axis(format="~g", tickCount=6)
+    chart = (
+        _line(points)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X(
+                "seconds:Q", title="response time (s), logarithmic", scale=alt.Scale(type="log", nice=True), axis=axis
+            ),
+            y=alt.Y("share:Q", title="share of attempts", axis=alt.Axis(format="%")),
+            color=alt.Color("series:N", title="operation", sort=None),
+            strokeDash=alt.StrokeDash("series:N", title="operation", sort=None),
+        )
+    )
     words = []
     for series in dict.fromkeys(point["series"] for point in points):
         mine = [point for point in points if point["series"] == series]
@@ -241,31 +246,44 @@ def _ecdf(warehouse: Warehouse, subject: Subject) -> Chart | None:
     return Chart("ecdf", title, " ".join(words), chart.properties(title=subject.title(title)))
 
 
+_NODE = """
+    SELECT n.at_s, n.cpu_cores, n.memory_bytes / 1073741824.0 AS memory_gib, t.matrix
+    FROM node_use AS n JOIN trials AS t ON t.run_id = n.run_id AND t.trial = n.trial
+    WHERE n.run_id = ? ORDER BY n.at_s
+"""
+
+
 def _node(warehouse: Warehouse, subject: Subject) -> Chart | None:
-    records = warehouse.records(
-        """SELECT n.at_s, n.cpu_cores, n.memory_bytes / 1073741824.0 AS memory_gib, t.matrix
-           FROM node_use AS n JOIN trials AS t ON t.run_id = n.run_id AND t.trial = n.trial
-           WHERE n.run_id = ? ORDER BY n.at_s""",
-        [subject.run_id],
-    )
+    records = warehouse.records(_NODE, [subject.run_id])
     if len(records) < 5:
         return None
-    every = max(1, len(records) // 600)
+    every = max(1, len(records) // _MOST_POINTS)
     points = [{**record, "trial": matrix_text(record["matrix"])} for record in records[::every]]
     title = "The node, second by second"
-    x = alt.X("at_s:Q", title="seconds since the run began")
-    color = alt.Color("trial:N", title="trial", sort=None)
-    shape = alt.Shape("trial:N", title="trial", sort=None)
-    cpu = _line([point for point in points if point["cpu_cores"] is not None]).mark_point(size=22, filled=True).encode(
-        x=x, y=alt.Y("cpu_cores:Q", title="CPU in use (cores)", scale=alt.Scale(zero=True, padding=12)), color=color, shape=shape
-    )  # fmt: skip
-    memory = _line([point for point in points if point["memory_gib"] is not None]).mark_point(size=22, filled=True).encode(
-        x=x, y=alt.Y("memory_gib:Q", title="memory in use (GiB)", scale=alt.Scale(zero=False, padding=12)), color=color, shape=shape
-    )  # fmt: skip
-    chart = alt.vconcat(cpu.properties(height=150), memory.properties(height=150), title=subject.title(title))
+    panels = [
+        _node_panel(points, "cpu_cores", "CPU in use (cores)", alt.Scale(zero=True)),
+        _node_panel(points, "memory_gib", "memory in use (GiB)", alt.Scale(zero=False, padding=12)),
+    ]
     highest = max((point["cpu_cores"] or 0.0 for point in points), default=0.0)
     most = max((point["memory_gib"] or 0.0 for point in points), default=0.0)
     words = (
-        f"CPU in use reached {highest:.2f} cores, memory in use {most:.2f} GiB over {points[-1]['at_s']:.0f} seconds."
+        f"CPU in use reached {highest:.2f} cores, memory in use {most:.2f} GiB, over {points[-1]['at_s']:.0f} seconds."
     )
-    return Chart("node", title, words, chart)
+    return Chart("node", title, words, alt.vconcat(*filter(None, panels), title=subject.title(title)))
+
+
+def _node_panel(points: list[dict[str, Any]], field: str, title: str, scale: alt.Scale) -> Any:
+    known = [point for point in points if point[field] is not None]
+    if not known:
+        return None
+    return (
+        _line(known)
+        .mark_point(size=24, filled=True, opacity=0.9)
+        .encode(
+            x=alt.X("at_s:Q", title="seconds since the run began"),
+            y=alt.Y(f"{field}:Q", title=title, scale=scale),
+            color=alt.Color("trial:N", title="trial", sort=None),
+            shape=alt.Shape("trial:N", title="trial", sort=None),
+        )
+        .properties(height=150)
+    )

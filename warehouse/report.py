@@ -112,8 +112,9 @@ def _page(warehouse: Warehouse, run_id: str, charts: list[dict[str, Any]]) -> st
             "ORDER BY attempts DESC, operation LIMIT 30"
         ),
         inventory=records(
-            "SELECT kind, sum(count) FILTER (moment = 'found') AS found, sum(count) FILTER (moment = 'start') AS at_start, "
-            "sum(count) FILTER (moment = 'end') AS at_end FROM inventory WHERE run_id = ? GROUP BY kind ORDER BY kind"
+            "SELECT kind, sum(count) FILTER (moment = 'found') AS found, "
+            "sum(count) FILTER (moment = 'start') AS at_start, sum(count) FILTER (moment = 'end') AS at_end "
+            "FROM inventory WHERE run_id = ? GROUP BY kind ORDER BY kind"
         ),
         charts=charts,
     )

@@ -109,7 +109,7 @@ class Attempts:
         self._run_id = run_id
         self._record = recorder.write
         self.origin = origin = loop_time()
-        self._clock = lambda: loop_time() - origin
+        self._clock: Callable[[], float] = lambda: loop_time() - origin
         self._in_flight = 0
         self.made = 0
         self.outcomes: Counter[str] = Counter()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from specs.models import InFlight, Load, Rate, operation_of
 from tasks.engine.attempts import Attempts, Call, Place, Roster, call_of
@@ -109,18 +108,3 @@ class LoadRun:
                 if delay > 0:
                     await asyncio.sleep(delay)
                 started.create_task(self._attempt(call, name, place, origin - self.attempts.origin + offset))
-
-
-def label_of(load: Load) -> str:
-    """What a load step does, in one line."""
-    operations = ", ".join(operation_of(action) for action in load.do)
-    return f"{load.group}: {operations} ({describe_pacing(load.pacing)})"
-
-
-def describe_pacing(pacing: Any) -> str:
-    """A pacing as a person says it."""
-    if isinstance(pacing, InFlight):
-        return f"{pacing.in_flight} in flight"
-    if isinstance(pacing, Rate):
-        return f"{pacing.rate:g} per second, {pacing.arrivals}"
-    return "burst"

@@ -174,9 +174,6 @@ class Platform(Protocol):
     async def exec(self, name: str, program: Sequence[str], acknowledged: Acknowledge) -> Receipt: ...
     async def delete(self, name: str, acknowledged: Acknowledge) -> Receipt: ...
 
-    async def list(self) -> list[Listed]:
-        """Every sandbox that carries this project's mark, however many pages that takes."""
-
     async def inventory(self) -> dict[str, list[str]]:
         """Names of everything of ours that exists, by kind; a kind that is at zero has an empty list."""
 
@@ -186,3 +183,7 @@ class Platform(Protocol):
     async def bookings(self) -> list[Booking]: ...
     async def samples(self) -> list[Reading]: ...
     async def snapshots(self) -> list[Snapshot]: ...
+
+    # Last in the class, because below it `list` is this method to type checkers.
+    async def list(self) -> list[Listed]:
+        """Every sandbox that carries this project's mark, however many pages that takes."""

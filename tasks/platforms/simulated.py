@@ -137,9 +137,6 @@ class SimulatedPlatform:
             self._book(sandbox.spec, -1)
         return DONE
 
-    async def list(self) -> list[Listed]:
-        return [Listed(name, sandbox.phase) for name, sandbox in self._sandboxes.items()]
-
     async def inventory(self) -> dict[str, list[str]]:
         return {
             "sandboxes": list(self._sandboxes),
@@ -231,3 +228,7 @@ class SimulatedPlatform:
         if fault.kind == "hang":
             await asyncio.Event().wait()
         self._stalled_until = max(self._stalled_until, now + fault.lasting)
+
+    # Last in the class, because below it `list` is this method to type checkers.
+    async def list(self) -> list[Listed]:
+        return [Listed(name, sandbox.phase) for name, sandbox in self._sandboxes.items()]

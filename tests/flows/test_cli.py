@@ -14,7 +14,6 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-
 GOOD = """\
 name: tiny
 title: A few sandboxes
@@ -223,7 +222,7 @@ def test_a_second_run_on_a_busy_target_is_refused_and_disturbs_nothing(tmp_path:
         done = sandgauge(*command, cwd=tmp_path)
         assert done.returncode == 2
         assert str(first.pid) in done.stderr
-    out, err = first.communicate(timeout=120)
+    _, err = first.communicate(timeout=120)
     assert first.returncode == 0, err
 
 
