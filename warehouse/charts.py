@@ -13,7 +13,8 @@ from typing import Any
 
 import altair as alt
 
-from warehouse.formatting import show_bytes, show_cpu, show_seconds
+from warehouse.formatting import show_seconds, show_size
+from warehouse.sql import query
 from warehouse.store import Warehouse
 from warehouse.summary import matrix_text
 
@@ -77,11 +78,13 @@ def _series_lines(points: list[dict[str, Any]], x: alt.X, y: alt.Y, field: str, 
 
 
 def _density(warehouse: Warehouse, subject: Subject) -> Chart | None:
-    records = warehouse.records("SELECT * FROM density WHERE run_id = ? ORDER BY trial, batch", [subject.run_id])
+    records = warehouse.records(query("density"), {"run_id": subject.run_id})
     if not records:
         return None
     for record in records:
-        record["size"] = _size(record)
+        record["size"] = show_size(record)
+        if record["repetitions"] > 1:
+            record["size"] += f", repetition {record['repetition']}"
         memory = record["node_memory_bytes"]
         record["memory_gib"] = None if memory is None else memory / 2**30
     title = "Resume latency and node memory as the host fills"
@@ -93,10 +96,6 @@ def _density(warehouse: Warehouse, subject: Subject) -> Chart | None:
     ]
     chart = alt.vconcat(*filter(None, panels), title=subject.title(title))
     return Chart("density", title, " ".join(_density_words(records)), chart)
-
-
-def _size(record: dict[str, Any]) -> str:
-    return f"{show_cpu(record['cpu_millicores'])} CPU, {show_bytes(record['memory_bytes'])}"
 
 
 def _density_panel(records: list[dict[str, Any]], field: str, title: str, scale: alt.Scale, *, labelled: bool) -> Any:
@@ -144,10 +143,10 @@ def _density_words(records: list[dict[str, Any]]) -> list[str]:
 
 
 def _latency(warehouse: Warehouse, subject: Subject) -> Chart | None:
-    records = warehouse.records(
-        "SELECT * FROM concurrency WHERE run_id = ? AND operation <> 'create' ORDER BY operation, how, in_flight_limit",
-        [subject.run_id],
-    )
+    records = warehouse.records(query("concurrency"), {"run_id": subject.run_id})
+    sizes = {show_size(record) for record in records}
+    for record in records:
+        record["series"] = _series(record) + (f" ({show_size(record)})" if len(sizes) > 1 else "")
     limits = sorted({record["in_flight_limit"] for record in records})
     panels = [_latency_panel(records, figure, limits) for figure in ("p50", "p95")]
     if len(limits) < 2 or not any(panels):
@@ -163,7 +162,7 @@ def _series(record: dict[str, Any]) -> str:
 
 def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int]) -> Any:
     points = [
-        {"in_flight": record["in_flight_limit"], "series": _series(record), "seconds": record[f"{figure}_s"]}
+        {"in_flight": record["in_flight_limit"], "series": record["series"], "seconds": record[f"{figure}_s"]}
         for record in records
         if record[f"{figure}_s"] is not None
     ]
@@ -172,19 +171,19 @@ def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int]
     axis = alt.Axis(values=limits, labelFlush=False)
     scale = alt.Scale(domain=[0, limits[-1]], nice=False)
     x = alt.X("in_flight:Q", title="calls in flight", scale=scale, axis=axis)
-    y = alt.Y("seconds:Q", title=f"{figure} response time (s)", scale=alt.Scale(zero=True, padding=12))
+    y = alt.Y("seconds:Q", title=f"{figure} response time (s)", scale=alt.Scale(zero=True, nice=True))
     return alt.layer(*_series_lines(points, x, y, "series", "operation"))
 
 
 def _latency_words(records: list[dict[str, Any]]) -> list[str]:
     words = []
-    for series in dict.fromkeys(map(_series, records)):
+    for series in dict.fromkeys(record["series"] for record in records):
         values = [
             f"{figure} {show_seconds(record[f'{figure}_s'], censored=record[f'{figure}_censored'])} "
             f"at {record['in_flight_limit']}"
             for figure in ("p50", "p95")
             for record in records
-            if _series(record) == series and record[f"{figure}_s"] is not None
+            if record["series"] == series and record[f"{figure}_s"] is not None
         ]
         if values:
             words.append(f"{series}: {', '.join(values)} in flight.")
@@ -193,25 +192,12 @@ def _latency_words(records: list[dict[str, Any]]) -> list[str]:
     return words
 
 
-_ECDF = """
-    WITH series AS (
-        SELECT
-            operation, how, cpu_millicores, memory_bytes,
-            count(*) AS n, list_sort(list(rank_s)) AS ordered
-        FROM latencies WHERE run_id = $run_id AND operation <> 'create' GROUP BY ALL HAVING count(*) >= 5
-    ),
-    shares AS (SELECT unnest(range(1, $steps + 1)) / $steps::DOUBLE AS share)
-    SELECT series.* EXCLUDE (ordered), share, ordered[greatest(1, ceil(share * n)::BIGINT)] AS seconds
-    FROM series, shares ORDER BY operation, how, cpu_millicores, memory_bytes, share
-"""
-
-
 def _ecdf(warehouse: Warehouse, subject: Subject) -> Chart | None:
-    records = warehouse.records(_ECDF, {"run_id": subject.run_id, "steps": _QUANTILES})
-    sizes = {_size(record) for record in records}
+    records = warehouse.records(query("ecdf"), {"run_id": subject.run_id, "steps": _QUANTILES})
+    sizes = {show_size(record) for record in records}
     points = [
         {
-            "series": _series(record) + (f" ({_size(record)})" if len(sizes) > 1 else ""),
+            "series": _series(record) + (f" ({show_size(record)})" if len(sizes) > 1 else ""),
             "share": record["share"],
             "seconds": record["seconds"],
             "n": record["n"],
@@ -246,19 +232,20 @@ def _ecdf(warehouse: Warehouse, subject: Subject) -> Chart | None:
     return Chart("ecdf", title, " ".join(words), chart.properties(title=subject.title(title)))
 
 
-_NODE = """
-    SELECT n.at_s, n.cpu_cores, n.memory_bytes / 1073741824.0 AS memory_gib, t.matrix
-    FROM node_use AS n JOIN trials AS t ON t.run_id = n.run_id AND t.trial = n.trial
-    WHERE n.run_id = ? ORDER BY n.at_s
-"""
-
-
 def _node(warehouse: Warehouse, subject: Subject) -> Chart | None:
-    records = warehouse.records(_NODE, [subject.run_id])
+    records = warehouse.records(query("node"), {"run_id": subject.run_id, "most": _MOST_POINTS})
     if len(records) < 5:
         return None
-    every = max(1, len(records) // _MOST_POINTS)
-    points = [{**record, "trial": matrix_text(record["matrix"])} for record in records[::every]]
+    again = {record["repetition"] for record in records} != {1}
+    points = [
+        {
+            "at_s": record["at_s"],
+            "cpu_cores": record["cpu_cores"],
+            "memory_gib": record["memory_gib"],
+            "trial": matrix_text(record["matrix"]) + (f", repetition {record['repetition']}" if again else ""),
+        }
+        for record in records
+    ]
     title = "The node, second by second"
     panels = [
         _node_panel(points, "cpu_cores", "CPU in use (cores)", alt.Scale(zero=True)),

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from warehouse.formatting import seconds_of, show_seconds
+from warehouse.sql import query
 from warehouse.store import Warehouse
 
 _LEAST_N = {"p50": 5, "p95": 20, "p99": 100, "max": 1}
@@ -42,12 +41,6 @@ class Evidence:
         if self.above is not None and bound <= self.above:
             return "fail" if side == "at_most" else "pass"
         return "insufficient"
-
-
-@cache
-def query(name: str) -> str:
-    """The text of a file of `queries/`."""
-    return (files("warehouse") / "queries" / f"{name}.sql").read_text()
 
 
 def answer_checks(warehouse: Warehouse, run_id: str) -> None:
@@ -94,15 +87,16 @@ def _evidence(warehouse: Warehouse, run_id: str, of: str, where: dict[str, Any])
 
 
 def _percentile(warehouse: Warehouse, values: dict[str, Any], figure: str) -> Evidence:
-    least = _LEAST_N[figure]
-    values = values | {"percentile": _PERCENTILES[figure], "least": least}
-    [record] = warehouse.records(query("check_latency"), values)
-    if record["n"] < least:
-        return Evidence(None, record["n"], f"n = {record['n']}: {figure} needs {least}")
-    if math.isinf(record["figure"]):
+    [record] = warehouse.records(query("check_latency"), values | {"percentile": _PERCENTILES[figure]})
+    n, rank, least = record["n"], record["rank_s"], _LEAST_N[figure]
+    if n < least:
+        return Evidence(None, n, f"n = {n}: {figure} needs {least}")
+    if not record["ok"]:
+        return Evidence(None, n, f"none of {n} worked")
+    if math.isinf(rank):
         waited = record["waited_s"]
-        return Evidence(None, record["n"], f"longer than {show_seconds(waited)}: it fell on a time-out", waited)
-    return Evidence(record["figure"], record["n"])
+        return Evidence(None, n, f"longer than {show_seconds(waited)}: it fell on a time-out", waited)
+    return Evidence(rank, n)
 
 
 def _matching_trials(warehouse: Warehouse, run_id: str, where: dict[str, Any]) -> list[int]:

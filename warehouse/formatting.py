@@ -49,3 +49,16 @@ def show_cpu(millicores: float) -> str:
 def show_count(value: Any) -> str:
     """A count with separators; `–` for a missing one."""
     return "–" if value is None else f"{value:,}"
+
+
+def show_size(record: dict[str, Any]) -> str:
+    """The size of a sandbox, from columns `cpu_millicores` and `memory_bytes`."""
+    if record["cpu_millicores"] is None or record["memory_bytes"] is None:
+        return "unknown size"
+    return f"{show_cpu(record['cpu_millicores'])} CPU, {show_bytes(record['memory_bytes'])}"
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, 11th, 21st."""
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -16,6 +16,8 @@ import duckdb
 from warehouse.rows import KEYS, TABLES
 
 _TAIL_BLOCK = 1 << 16
+_COUNT_BLOCK = 1 << 22
+_LONGEST_LINE = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +61,57 @@ def whole_lines(path: Path) -> int:
 def land_segment(connection: duckdb.DuckDBPyConnection, segment: Segment) -> tuple[int, int]:
     """Replace a run's rows of one table by those of a segment; returns the rows, and the lines left out."""
     mine = [segment.run_id, segment.table]
+    columns = _columns(connection, segment.table)
     connection.execute(f"DELETE FROM {segment.table} WHERE run_id = ?", [segment.run_id])
-    connection.execute(_insert(connection, segment), {"path": str(segment.path), "run_id": segment.run_id})
-    rows = _count(connection, f"SELECT count(*) FROM {segment.table} WHERE run_id = ?", [segment.run_id])
-    reading = _reading(_columns(connection, segment.table))
-    broken = _count(connection, f"SELECT count(*) FROM {reading} WHERE run_id IS NULL", {"path": str(segment.path)})
-    broken -= segment.size < segment.path.stat().st_size  # the line that is still being written is not broken
+    values = {"path": str(segment.path), "run_id": segment.run_id}
+    rows = readable = _count(connection, _insert(segment.table, columns), values)
+    if segment.table in KEYS:
+        readable = _count(connection, f"SELECT count(*) FROM {_readable(columns)}", values)
+    broken = max(0, _lines(segment) - readable)  # the segment may have grown meanwhile
     connection.execute("DELETE FROM landed_segments WHERE run_id = ? AND table_name = ?", mine)
-    connection.execute(
-        "INSERT INTO landed_segments VALUES (?, ?, ?, ?, ?, now())", [*mine, segment.size, rows, max(0, broken)]
-    )
-    return rows, max(0, broken)
+    connection.execute("INSERT INTO landed_segments VALUES (?, ?, ?, ?, ?, now())", [*mine, segment.size, rows, broken])
+    return rows, broken
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-    query = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index"
-    return dict(connection.execute(query, [table]).fetchall())
+def _lines(segment: Segment) -> int:
+    """How many whole lines a segment has; counting them is far quicker than reading what is in them."""
+    lines, left = 0, segment.size
+    with segment.path.open("rb") as file:
+        while left > 0 and (block := file.read(min(left, _COUNT_BLOCK))):
+            lines += block.count(b"\n")
+            left -= len(block)
+    return lines
 
 
-def _reading(columns: dict[str, str]) -> str:
-    """A segment as a relation. A line that is torn or garbled costs itself and no other: it reads as NULLs."""
-    types = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
+def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, tuple[str, bool]]:
+    """The columns of a table: type, and whether a row must have it."""
+    query = """
+        SELECT column_name, data_type, NOT is_nullable FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index
+    """
+    return {name: (kind, needed) for name, kind, needed in connection.execute(query, [table]).fetchall()}
+
+
+def _readable(columns: dict[str, tuple[str, bool]]) -> str:
+    """The rows of a segment. A line that is torn, garbled or another run's costs itself and no other."""
+    types = ", ".join(f"{name}: '{kind}'" for name, (kind, _) in columns.items())
+    needed = " AND ".join(f"{name} IS NOT NULL" for name, (_, needed) in columns.items() if needed)
     return (
         f"read_json($path, format = 'newline_delimited', columns = {{{types}}}, ignore_errors = true, "
-        "maximum_object_size = 67108864)"
+        f"maximum_object_size = {_LONGEST_LINE}) WHERE run_id = $run_id AND {needed}"
     )
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, segment: Segment) -> str:
+def _insert(table: str, columns: dict[str, tuple[str, bool]]) -> str:
     """The statement that reads a segment into its table; for a table with a key, the last row of each key wins."""
-    columns = _columns(connection, segment.table)
     names = ", ".join(columns)
-    key = KEYS.get(segment.table)
+    key = KEYS.get(table)
     if not key:
-        return f"INSERT INTO {segment.table} ({names}) SELECT {names} FROM {_reading(columns)} WHERE run_id = $run_id"
+        return f"INSERT INTO {table} ({names}) SELECT {names} FROM {_readable(columns)}"
     last = f"row_number() OVER (PARTITION BY {', '.join(key)} ORDER BY number DESC) = 1"
     return f"""
-        WITH lines AS (SELECT *, row_number() OVER () AS number FROM {_reading(columns)} WHERE run_id = $run_id),
+        WITH lines AS (SELECT *, row_number() OVER () AS number FROM {_readable(columns)}),
         chosen AS (SELECT * FROM lines QUALIFY {last})
-        INSERT INTO {segment.table} ({names}) SELECT {names} FROM chosen ORDER BY number
+        INSERT INTO {table} ({names}) SELECT {names} FROM chosen ORDER BY number
     """
 
 

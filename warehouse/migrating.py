@@ -68,7 +68,7 @@ def read_migrations(folder: Traversable | None = None) -> list[Migration]:
 
 
 def read_views(folder: Traversable | None = None) -> dict[str, str]:
-    """The views, by name, in an order in which each comes after those that it reads."""
+    """The views and macros, by name, in an order in which each comes after those that it reads."""
     folder = folder or files("warehouse") / "views"
     texts = {
         file.name.removesuffix(".sql"): file.read_text() for file in folder.iterdir() if file.name.endswith(".sql")
@@ -83,7 +83,7 @@ def read_views(folder: Traversable | None = None) -> dict[str, str]:
                 add(other, (*above, name))
         ordered.setdefault(name, texts[name])
 
-    for name in sorted(texts):
+    for name in sorted(texts, key=lambda name: ("CREATE OR REPLACE MACRO" not in texts[name], name)):
         add(name)
     return ordered
 

@@ -12,8 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from warehouse.charts import Chart, charts_of
 from warehouse.formatting import show_bytes, show_cpu, show_seconds
+from warehouse.sql import query
 from warehouse.store import Warehouse, WarehouseError
-from warehouse.summary import matrix_text, run_verdict, summary_headline, summary_rows
+from warehouse.summary import matrix_text, run_verdict, summary_headline, summary_rows, trial_text
 
 _CONFIG = {
     "background": "white",
@@ -70,7 +71,9 @@ def _svg(chart: Chart, specification: dict[str, Any]) -> str:
     width = re.search(r'<svg[^>]* width="([\d.]+)"', svg)
     style = f'style="max-width:{width[1]}px;width:100%;height:auto"' if width else ""
     svg = re.sub(r'(<svg[^>]*?) width="[\d.]+" height="[\d.]+"', r"\1", svg, count=1)
-    return re.sub(r"<svg([^>]*)>", rf"<svg\1 {ids} {style}>{words}", svg, count=1)
+    # Vega counts its clip paths from 0 in every chart; in one page they would be each other's.
+    svg = re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{chart.name}-\2", svg)
+    return re.sub(r"<svg([^>]*)>", lambda found: f"<svg{found[1]} {ids} {style}>{words}", svg, count=1)
 
 
 def _page(warehouse: Warehouse, run_id: str, charts: list[dict[str, Any]]) -> str:
@@ -78,13 +81,18 @@ def _page(warehouse: Warehouse, run_id: str, charts: list[dict[str, Any]]) -> st
         loader=PackageLoader("warehouse"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(seconds=show_seconds, bytes=show_bytes, cpu=show_cpu, matrix=matrix_text)
+    environment.filters.update(
+        seconds=show_seconds, bytes=show_bytes, cpu=show_cpu, matrix=matrix_text, trial=trial_text
+    )
     run = warehouse.records("SELECT * FROM runs WHERE run_id = ?", [run_id])
     if not run:
         raise WarehouseError(f"{warehouse.path}: no run is called {run_id}")
 
     def records(sql: str) -> list[dict[str, Any]]:
         return warehouse.records(sql, [run_id])
+
+    def asked(name: str) -> list[dict[str, Any]]:
+        return warehouse.records(query(name), {"run_id": run_id})
 
     verdict, reason = run_verdict(warehouse, run_id)
     facts = records("SELECT key, value, unit, source, reason FROM facts WHERE run_id = ? ORDER BY key")
@@ -102,19 +110,8 @@ def _page(warehouse: Warehouse, run_id: str, charts: list[dict[str, Any]]) -> st
         checks=records("SELECT * FROM checks WHERE run_id = ? ORDER BY check_number"),
         summary=summary_rows(warehouse, run_id),
         withheld=records("SELECT count(*) AS n FROM latency WHERE run_id = ? AND withheld_reason IS NOT NULL")[0]["n"],
-        density=records(
-            "SELECT d.*, t.matrix FROM density AS d JOIN trials AS t USING (run_id, trial) "
-            "WHERE d.run_id = ? ORDER BY d.trial, d.batch"
-        ),
-        failures=records(
-            "SELECT operation, outcome, regexp_replace(error, 'sg-[a-z0-9-]+', 'sg-…', 'g') AS message, "
-            "count(*) AS attempts FROM attempts WHERE run_id = ? AND outcome <> 'ok' GROUP BY ALL "
-            "ORDER BY attempts DESC, operation LIMIT 30"
-        ),
-        inventory=records(
-            "SELECT kind, sum(count) FILTER (moment = 'found') AS found, "
-            "sum(count) FILTER (moment = 'start') AS at_start, sum(count) FILTER (moment = 'end') AS at_end "
-            "FROM inventory WHERE run_id = ? GROUP BY kind ORDER BY kind"
-        ),
+        density=asked("density"),
+        failures=asked("failures"),
+        inventory=asked("inventory"),
         charts=charts,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from warehouse.formatting import show_bytes, show_cpu, show_seconds
+from warehouse.formatting import ordinal, show_bytes, show_seconds, show_size
+from warehouse.sql import query
 from warehouse.store import Warehouse
 
 
@@ -25,46 +26,35 @@ def matrix_text(matrix: Any) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items()) or "–"
 
 
-_SUMMARY = """
-    SELECT t.matrix, o.operation, l.how, l.n, o.refused, o.failed, o.timed_out, o.skipped + o.cancelled AS not_made,
-        l.p50_s, l.p50_censored, l.p50_low_s, l.p50_high_s, l.p95_s, l.p95_censored, l.min_s, l.max_s, l.max_censored,
-        o.trial, row_number() OVER (PARTITION BY o.trial, o.group_name, o.operation ORDER BY l.how) = 1 AS is_first
-    FROM outcomes AS o
-    JOIN trials AS t ON t.run_id = o.run_id AND t.trial = o.trial
-    LEFT JOIN latency AS l
-        ON l.run_id = o.run_id AND l.trial = o.trial AND l.group_name = o.group_name AND l.operation = o.operation
-    WHERE o.run_id = ?
-    ORDER BY o.trial, list_position(['create', 'resume', 'wake', 'exec', 'suspend', 'delete'], o.operation), l.how
-"""
+def trial_text(record: dict[str, Any]) -> str:
+    """What sets a trial apart: its matrix values, and its repetition where there are several."""
+    text = matrix_text(record["matrix"])
+    return f"{text}, repetition {record['repetition']}" if record["repetitions"] > 1 else text
 
 
 def summary_rows(warehouse: Warehouse, run_id: str) -> list[dict[str, str]]:
     """One row a trial, operation and way of starting, as text with units.
 
-    Refusals and failures have no way of starting, so they stand in the operation's first row.
+    `n` counts the attempts that were made; percentiles are over those that worked or timed out.
     """
-    return [_summary_row(record) for record in warehouse.records(_SUMMARY, [run_id])]
+    return [_summary_row(record) for record in warehouse.records(query("summary"), {"run_id": run_id})]
 
 
 def _summary_row(record: dict[str, Any]) -> dict[str, str]:
-    def other(name: str) -> str:
-        return str(record[name]) if record["is_first"] else ""
-
-    spread = "–"
-    if record["n"]:
-        highest = show_seconds(record["max_s"], censored=record["max_censored"])
-        spread = f"{show_seconds(record['min_s'])} to {highest}"
+    highest = show_seconds(record["max_s"], censored=bool(record["max_censored"]))
+    spread = f"{show_seconds(record['min_s'])} to {highest}" if record["min_s"] is not None else "–"
     return {
-        "trial": matrix_text(record["matrix"]),
+        "trial": trial_text(record),
         "operation": f"{record['operation']}{' (' + record['how'] + ')' if record['how'] else ''}",
-        "n": str(record["n"] or 0),
+        "n": str(record["n"]),
+        "ok": str(record["ok"]),
+        "refused": str(record["refused"]),
+        "failed": str(record["failed"]),
+        "timed out": str(record["timed_out"]),
+        "not made": str(record["not_made"]),
         "p50": show_seconds(record["p50_s"], censored=bool(record["p50_censored"])),
         "p95": show_seconds(record["p95_s"], censored=bool(record["p95_censored"])),
         "least to most": spread,
-        "refused": other("refused"),
-        "failed": other("failed"),
-        "timed out": other("timed_out"),
-        "not made": other("not_made"),
     }
 
 
@@ -78,48 +68,58 @@ def summary_headline(warehouse: Warehouse, run_id: str) -> str:
 
 
 def _density_sentences(warehouse: Warehouse, run_id: str) -> list[str]:
+    """One sentence a trial and what was seen in it; repetitions each have their own."""
     ceilings = warehouse.records("SELECT * FROM density_ceiling WHERE run_id = ? ORDER BY trial", [run_id])
-    return [_ceiling_sentence(warehouse, run_id, ceiling) for ceiling in ceilings]
+    batches = warehouse.records(query("density"), {"run_id": run_id})
+    return [_ceiling_sentence(each, [row for row in batches if row["trial"] == each["trial"]]) for each in ceilings]
 
 
-def _ceiling_sentence(warehouse: Warehouse, run_id: str, ceiling: dict[str, Any]) -> str:
-    size = f"{show_cpu(ceiling['cpu_millicores'])} CPU and {show_bytes(ceiling['memory_bytes'])}"
-    text = f"{ceiling['running']} sandboxes of {size} ran at once"
+def _ceiling_sentence(ceiling: dict[str, Any], batches: list[dict[str, Any]]) -> str:
+    text = f"{ceiling['running']} sandboxes of {show_size(ceiling)} ran at once"
+    if batches[0]["repetitions"] > 1:
+        text = f"Repetition {batches[0]['repetition']}: {text}"
     if ceiling["refused"]:
-        text += (
-            f"; more were refused{', ' + ceiling['resource'] + ' bookings being full' if ceiling['resource'] else ''}"
-        )
+        full = f": {ceiling['resource']} bookings full" if ceiling["resource"] else ""
+        text += f"; the {ordinal(ceiling['running'] + 1)} was refused{full}"
     else:
         text += "; nothing was refused, so the ceiling is higher"
-    batches = warehouse.rows(
-        "SELECT running, resume_p50_s FROM density WHERE run_id = ? AND trial = ? AND n >= 5 ORDER BY batch",
-        [run_id, ceiling["trial"]],
-    )
-    if len(batches) > 1:
-        (few, first), (many, last) = batches[0], batches[-1]
-        text += f". Resume p50 was {show_seconds(first)} with {few} running and {show_seconds(last)} with {many}"
+    known = [row for row in batches if row["resume_p50_s"] is not None]
+    if len(known) > 1:
+        text += f". Resume p50 went from {_p50_at(known[0])} to {_p50_at(known[-1])}"
+    elif not known:
+        text += f". Resume p50 is withheld: {batches[-1]['p50_reason']}"
     if ceiling["bytes_per_sandbox"] is not None:
         text += f". Each idle sandbox took {show_bytes(ceiling['bytes_per_sandbox'])} of the node's memory"
     return f"{text}."
 
 
+def _p50_at(row: dict[str, Any]) -> str:
+    return f"{show_seconds(row['resume_p50_s'], censored=row['resume_p50_censored'])} with {row['running']} running"
+
+
 def _latency_sentences(warehouse: Warehouse, run_id: str) -> list[str]:
-    records = warehouse.records(
-        "SELECT * FROM concurrency WHERE run_id = ? AND operation <> 'create' ORDER BY operation, how, in_flight_limit",
-        [run_id],
-    )
-    sentences = []
-    for operation, how in dict.fromkeys((record["operation"], record["how"]) for record in records):
-        known = [
-            record
-            for record in records
-            if (record["operation"], record["how"]) == (operation, how) and record["p50_s"] is not None
-        ]
-        if known:
-            name = operation if how is None else f"{operation} ({how})"
-            values = [
-                f"{show_seconds(record['p50_s'], censored=record['p50_censored'])} at {record['in_flight_limit']}"
-                for record in (known[:1] if len(known) == 1 else [known[0], known[-1]])
-            ]
-            sentences.append(f"{name[0].upper()}{name[1:]}: p50 {' and '.join(values)} in flight.")
-    return sentences
+    records = warehouse.records(query("concurrency"), {"run_id": run_id})
+    sizes = {show_size(record) for record in records}
+    series: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        name = record["operation"] if record["how"] is None else f"{record['operation']} ({record['how']})"
+        series.setdefault(name if len(sizes) < 2 else f"{name}, {show_size(record)}", []).append(record)
+    return [_series_sentence(name, mine) for name, mine in series.items()]
+
+
+def _series_sentence(name: str, records: list[dict[str, Any]]) -> str:
+    name = f"{name[0].upper()}{name[1:]}"
+    known = [record for record in records if record["p50_s"] is not None]
+    if not known:
+        return f"{name}: p50 withheld ({records[-1]['withheld_reason']})."
+    ends = known[:1] if len(known) == 1 else [known[0], known[-1]]
+    values = [
+        f"{show_seconds(record['p50_s'], censored=record['p50_censored'])} with {record['in_flight_limit']} in flight"
+        for record in ends
+    ]
+    last = known[-1]
+    if last["p95_s"] is None:
+        p95 = f"p95 there withheld ({last['n']} attempts, and it needs 20)"
+    else:
+        p95 = f"p95 there {show_seconds(last['p95_s'], censored=last['p95_censored'])}"
+    return f"{name}: p50 {', '.join(values)}; {p95}."

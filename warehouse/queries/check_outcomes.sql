@@ -5,7 +5,7 @@ SELECT
     count(*) FILTER (outcome = 'refused') AS refused,
     count(*) FILTER (outcome IN ('failed', 'unknown', 'unsupported')) AS failed,
     count(*) FILTER (outcome = 'timed_out') AS timed_out
-FROM attempts
+FROM attempt_times
 WHERE run_id = $run_id AND operation = $operation
     AND outcome NOT IN ('skipped', 'cancelled')
     AND ($group_name IS NULL OR group_name = $group_name)

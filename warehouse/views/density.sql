@@ -1,7 +1,8 @@
 -- Grain: one run, trial and batch of a load that adds sandboxes: that resumes them in one round, in more batches than
 -- one or until it is refused, and neither suspends nor deletes any. Times in seconds, memory in bytes.
 --   running             sandboxes that ran when the batch had been resumed
---   resume_p50_s        median response time of the batch's resumes that worked, whatever their number n
+--   resume_p50_s        median response time of the batch's resumes, as `percentile.sql` says; n counts those that
+--                       worked or timed out, p50_reason says why it is withheld
 --   node_memory_bytes   memory in use on the node, the mean of the last second of samples after the batch
 --   refused, resource   resumes or creates of the batch that were refused, and which booking was full
 CREATE OR REPLACE VIEW density AS
@@ -18,8 +19,11 @@ WITH stepped AS (
 batches AS (
     SELECT
         a.run_id, a.trial, a.step, a.batch, a.group_name,
-        count(*) FILTER (a.operation = 'resume' AND a.outcome = 'ok') AS n,
-        quantile_disc(a.ready_s - a.intended_s, 0.5) FILTER (a.operation = 'resume' AND a.outcome = 'ok') AS resume_p50_s,
+        count(*) FILTER (a.operation = 'resume' AND a.outcome = 'ok') AS resumed,
+        count(*) FILTER (a.operation = 'resume' AND a.outcome IN ('ok', 'timed_out')) AS n,
+        quantile_disc(CASE WHEN a.outcome = 'ok' THEN a.ready_s - a.intended_s ELSE 'infinity'::DOUBLE END, 0.5)
+            FILTER (a.operation = 'resume' AND a.outcome IN ('ok', 'timed_out')) AS p50,
+        min(a.ended_s - a.intended_s) FILTER (a.operation = 'resume' AND a.outcome = 'timed_out') AS waited_s,
         count(*) FILTER (a.outcome = 'refused') AS refused,
         min(a.resource) FILTER (a.outcome = 'refused') AS resource,
         min(a.intended_s) AS started_s,
@@ -31,7 +35,7 @@ batches AS (
 lasting AS (
     SELECT
         *,
-        sum(n) OVER (PARTITION BY run_id, trial, step ORDER BY batch) AS running,
+        sum(resumed) OVER (PARTITION BY run_id, trial, step ORDER BY batch)::BIGINT AS running,
         coalesce(lead(started_s) OVER (PARTITION BY run_id, trial, step ORDER BY batch), 'infinity') AS until_s
     FROM batches
 ),
@@ -48,7 +52,12 @@ used AS (
     SELECT run_id, trial, step, batch, avg(value) AS node_memory_bytes FROM sampled WHERE is_last GROUP BY ALL
 )
 SELECT
-    l.run_id, l.trial, l.step, l.batch, l.group_name, l.running, l.n, l.resume_p50_s, u.node_memory_bytes,
+    l.run_id, l.trial, l.step, l.batch, l.group_name, l.running, l.resumed, l.n,
+    percentile_s(l.p50, l.waited_s, l.n, l.resumed, 5) AS resume_p50_s,
+    percentile_censored(l.p50, l.n, l.resumed, 5) AS resume_p50_censored,
+    CASE WHEN l.n < 5 THEN 'n = ' || l.n || ': p50 needs 5' WHEN l.resumed = 0 THEN 'none of ' || l.n || ' worked' END
+        AS p50_reason,
+    u.node_memory_bytes,
     CASE WHEN u.node_memory_bytes IS NULL THEN 'no sample fell between this batch and the next' END AS memory_reason,
     l.refused, l.resource, l.started_s, l.ended_s, g.cpu_millicores, g.memory_bytes
 FROM lasting AS l

@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW density_ceiling AS
 SELECT
     run_id, trial, group_name, cpu_millicores, memory_bytes,
     max(running) AS running,
-    sum(refused) AS refused,
+    sum(refused)::BIGINT AS refused,
     min(resource) AS resource,
     CASE WHEN count(node_memory_bytes) >= 3 AND count(DISTINCT running) >= 3
         THEN regr_slope(node_memory_bytes, running) END AS bytes_per_sandbox,

@@ -16,7 +16,7 @@ WITH wide AS (
 )
 SELECT
     *,
-    CASE WHEN at_s - lag(at_s) OVER w >= 0.25
+    CASE WHEN at_s - lag(at_s) OVER w >= 0.25 AND cpu_seconds_total >= lag(cpu_seconds_total) OVER w
         THEN (cpu_seconds_total - lag(cpu_seconds_total) OVER w) / (at_s - lag(at_s) OVER w) END AS cpu_cores
 FROM wide
 WINDOW w AS (PARTITION BY run_id, subject ORDER BY at_s);

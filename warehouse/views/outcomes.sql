@@ -1,7 +1,8 @@
--- Grain: one run, trial, group and operation. How many attempts ended how.
+-- Grain: one run, trial, group, operation and how (as `attempt_times` has it). How many attempts ended how. Failed
+-- counts those of unknown outcome and unsupported ones as well; skipped ones were never made.
 CREATE OR REPLACE VIEW outcomes AS
 SELECT
-    run_id, trial, group_name, operation,
+    run_id, trial, group_name, operation, how,
     count(*) AS attempts,
     count(*) FILTER (outcome = 'ok') AS ok,
     count(*) FILTER (outcome = 'refused') AS refused,
@@ -9,6 +10,6 @@ SELECT
     count(*) FILTER (outcome = 'timed_out') AS timed_out,
     count(*) FILTER (outcome = 'cancelled') AS cancelled,
     count(*) FILTER (outcome = 'skipped') AS skipped
-FROM attempts
+FROM attempt_times
 GROUP BY ALL;
-COMMENT ON VIEW outcomes IS 'Attempts by what came of them. Grain: run_id, trial, group_name, operation.';
+COMMENT ON VIEW outcomes IS 'Attempts by what came of them. Grain: run_id, trial, group_name, operation, how.';

@@ -1,6 +1,8 @@
 -- Grain: one run. Whether its figures may be used, worked out from its rows each time it is asked:
---   partial            it did not finish: the run, a trial or a step has no end, or was cancelled or failed
---   contaminated       something of ours was there when a trial's load began, or was left at the end
+--   partial            it did not finish: the run, a trial or a step has no end, or was cancelled or failed, or lines
+--                      of its segments could not be read
+--   contaminated       something of ours was there when a trial's load began, or was left at the end, or that was not
+--                      counted
 --   generator-limited  the generator itself was late: 1 in 100 attempts started more than 0.1 s after it was due, or
 --                      its event loop lagged by more than 0.1 s in 1 of 100 samples (not asked of virtual time)
 --   valid              none of these
@@ -8,10 +10,14 @@ CREATE OR REPLACE VIEW run_verdicts AS
 WITH unfinished AS (
     SELECT run_id, count(*) AS trials FROM trials WHERE outcome IS DISTINCT FROM 'finished' GROUP BY ALL
 ),
+undone AS (
+    SELECT run_id, count(*) AS steps FROM steps WHERE coalesce(outcome, '') NOT IN ('finished', 'refused') GROUP BY ALL
+),
 made AS (
-    SELECT
-        run_id, count(*) AS trials
-    FROM trials GROUP BY ALL
+    SELECT run_id, count(*) AS trials FROM trials GROUP BY ALL
+),
+broken AS (
+    SELECT run_id, sum(broken_lines)::BIGINT AS lines FROM landed_segments GROUP BY ALL
 ),
 late AS (
     SELECT
@@ -28,6 +34,7 @@ dirty AS (
         run_id,
         string_agg(coalesce(count::VARCHAR, 'unknown') || ' ' || kind || ' at the ' || moment, ', ' ORDER BY moment, kind)
             FILTER (count IS NULL OR count > 0) AS leftovers,
+        count(DISTINCT trial) FILTER (moment = 'start') AS counted_at_start,
         count(*) FILTER (moment = 'end') AS counted_at_end
     FROM inventory WHERE moment IN ('start', 'end') GROUP BY ALL
 ),
@@ -36,10 +43,13 @@ evidence AS (
         r.run_id, r.outcome, r.error, r.trials_planned,
         coalesce(m.trials, 0) AS trials, coalesce(u.trials, 0) AS unfinished_trials,
         coalesce(l.attempts, 0) AS attempts, l.lateness_p99_s, g.loop_lag_p99_s, d.leftovers,
-        coalesce(d.counted_at_end, 0) AS counted_at_end
+        coalesce(d.counted_at_start, 0) AS counted_at_start, coalesce(d.counted_at_end, 0) AS counted_at_end,
+        coalesce(n.steps, 0) AS unfinished_steps, coalesce(b.lines, 0) AS broken_lines
     FROM runs AS r
     LEFT JOIN made AS m ON m.run_id = r.run_id
     LEFT JOIN unfinished AS u ON u.run_id = r.run_id
+    LEFT JOIN undone AS n ON n.run_id = r.run_id
+    LEFT JOIN broken AS b ON b.run_id = r.run_id
     LEFT JOIN late AS l ON l.run_id = r.run_id
     LEFT JOIN lagging AS g ON g.run_id = r.run_id
     LEFT JOIN dirty AS d ON d.run_id = r.run_id
@@ -52,10 +62,13 @@ judged AS (
             WHEN outcome <> 'finished' THEN 'the run was ' || outcome || coalesce(': ' || nullif(error, outcome), '')
             WHEN trials < trials_planned THEN trials || ' of ' || trials_planned || ' trials were begun'
             WHEN unfinished_trials > 0 THEN unfinished_trials || ' trials did not finish'
+            WHEN unfinished_steps > 0 THEN unfinished_steps || ' steps did not finish'
             WHEN attempts = 0 THEN 'no attempt was made'
+            WHEN broken_lines > 0 THEN broken_lines || ' lines of its segments could not be read'
         END AS partial_reason,
         CASE
             WHEN leftovers IS NOT NULL THEN 'leftovers: ' || leftovers
+            WHEN counted_at_start < trials THEN 'what was there at the start was not counted'
             WHEN counted_at_end = 0 THEN 'what was left at the end was not counted'
         END AS contaminated_reason,
         CASE
@@ -73,6 +86,7 @@ SELECT
         ELSE 'valid'
     END AS verdict,
     coalesce(partial_reason, contaminated_reason, limited_reason) AS reason,
-    trials, unfinished_trials, attempts, lateness_p99_s, loop_lag_p99_s, leftovers
+    coalesce(partial_reason, contaminated_reason, limited_reason) IS NULL AS usable,
+    trials, unfinished_trials, unfinished_steps, attempts, broken_lines, lateness_p99_s, loop_lag_p99_s, leftovers
 FROM judged;
 COMMENT ON VIEW run_verdicts IS 'Whether the figures of a run may be used, and why not. Grain: run_id.';
