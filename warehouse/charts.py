@@ -70,7 +70,7 @@ def _series_lines(points: list[dict[str, Any]], x: alt.X, y: alt.Y, field: str, 
     base = _line(points).encode(x=x, y=y)
     color = f"{field}:N"
     return [
-        base.mark_line().encode(color=alt.Color(color, title=title, sort=None, legend=None)),
+        base.mark_line().encode(color=alt.Color(color, title=title, sort=None)),
         base.mark_point(size=70, filled=True, opacity=1).encode(
             color=alt.Color(color, title=title, sort=None), shape=alt.Shape(color, title=title, sort=None)
         ),
@@ -108,17 +108,19 @@ def _density_panel(records: list[dict[str, Any]], field: str, title: str, scale:
 
 
 def _refusals(records: list[dict[str, Any]], labelled: bool) -> list[alt.Chart]:
-    """A rule where a trial was refused more, with which booking was full; labels stand one above the other."""
-    refused = {record["trial"]: record for record in records if record["refused"]}
+    """A rule where trials were refused more, with which booking was full; labels stand one above the other."""
     widest = max(record["running"] for record in records)
+    refused: dict[str, int] = {}
+    for record in records:
+        if record["refused"]:
+            full = f": {record['resource']} bookings full" if record["resource"] else ""
+            refused[f"{show_size(record)}: more than {record['running']} refused{full}"] = record["running"]
     layers = []
-    for row, record in enumerate(refused.values()):
-        full = f": {record['resource']} bookings full" if record["resource"] else ""
-        text = f"{record['size']}: more than {record['running']} refused{full}"
-        left = record["running"] > widest / 2
-        base = _line([{"running": record["running"], "text": text}]).encode(x="running:Q")
+    for row, (text, running) in enumerate(refused.items()):
+        base = _line([{"running": running, "text": text}]).encode(x="running:Q")
         layers.append(base.mark_rule(strokeDash=[2, 3], size=1.5, color=_NOTE))
         if labelled:
+            left = running > widest / 2
             side: dict[str, Any] = {"align": "right", "dx": -5} if left else {"align": "left", "dx": 5}
             note = base.mark_text(fontSize=11, color=_NOTE, baseline="bottom", **side)
             layers.append(note.encode(text="text:N", y=alt.value(HEIGHT - 6 - 16 * row)))

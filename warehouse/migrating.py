@@ -105,6 +105,19 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: str, migrations: list[M
     _refresh_views(connection, applied.get(_VIEWS, ("", ""))[1])
 
 
+def is_current(connection: duckdb.DuckDBPyConnection, file: str) -> bool:
+    """Whether a file has every migration and the views of this program; it is only looked at.
+
+    Raises:
+        WarehouseError: as `migrate`.
+    """
+    if not has_table(connection, "schema_migrations"):
+        return False
+    migrations, applied = read_migrations(), _applied(connection)
+    _refuse_what_is_foreign(applied, migrations, file)
+    return len(applied) == len(migrations) + 1 and applied[_VIEWS][1] == _views_text()[1]
+
+
 def _applied(connection: duckdb.DuckDBPyConnection) -> dict[int, tuple[str, str]]:
     rows = connection.execute("SELECT number, name, sha256 FROM schema_migrations").fetchall()
     return {int(number): (str(name), str(sha256)) for number, name, sha256 in rows}
@@ -139,14 +152,18 @@ def _apply(connection: duckdb.DuckDBPyConnection, number: int, name: str, text: 
 
 
 def _refresh_views(connection: duckdb.DuckDBPyConnection, before: str) -> None:
-    views = read_views()
-    text = "\n".join(views.values())
-    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    text, sha256 = _views_text()
     if sha256 == before:
         return
     old = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
     drops = "".join(f'DROP VIEW IF EXISTS "{name}";\n' for (name,) in old)
     _apply(connection, _VIEWS, "views", drops + text, sha256)
+
+
+def _views_text() -> tuple[str, str]:
+    """All views as one script, and its SHA-256."""
+    text = "\n".join(read_views().values())
+    return text, hashlib.sha256(text.encode()).hexdigest()
 
 
 def has_table(connection: duckdb.DuckDBPyConnection, table: str) -> bool:

@@ -21,7 +21,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from warehouse.errors import WarehouseError
 from warehouse.landing import land_segment, segments_to_land
-from warehouse.migrating import migrate
+from warehouse.migrating import is_current, migrate
 
 __all__ = ["Landed", "Warehouse", "WarehouseError"]
 WAIT_S = 60.0
@@ -70,18 +70,7 @@ class Warehouse:
         path = Path(path)
         lock = _take_lock(path, wait_s)
         try:
-            connection = _connect(path, read_only, wait_s)
-            warehouse = cls(path, connection, lock)
-            try:
-                if not read_only:
-                    migrate(connection, str(path))
-            except duckdb.Error as error:
-                warehouse.close()
-                raise WarehouseError(f"{path}: {first_line(error)}") from error
-            except BaseException:
-                warehouse.close()
-                raise
-            return warehouse
+            return cls(path, _open_current(path, read_only, wait_s), lock)
         except BaseException:
             lock.release()
             raise
@@ -193,6 +182,25 @@ def _take_lock(path: Path, wait_s: float) -> FileLock:
     except OSError as error:
         raise WarehouseError(f"{path}: cannot be opened: {error.strerror}") from error
     return lock
+
+
+def _open_current(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConnection:
+    """Open a file and bring it up to date; one that is only to be read is first opened to write where it is behind."""
+    connection = _connect(path, read_only, wait_s)
+    try:
+        if not read_only:
+            migrate(connection, str(path))
+        elif not is_current(connection, str(path)):
+            connection.close()
+            _open_current(path, False, wait_s).close()
+            connection = _connect(path, True, wait_s)
+        return connection
+    except duckdb.Error as error:
+        connection.close()
+        raise WarehouseError(f"{path}: {first_line(error)}") from error
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConnection:

@@ -55,7 +55,10 @@ SELECT
     l.run_id, l.trial, l.step, l.batch, l.group_name, l.running, l.resumed, l.n,
     percentile_s(l.p50, l.waited_s, l.n, l.resumed, 5) AS resume_p50_s,
     percentile_censored(l.p50, l.n, l.resumed, 5) AS resume_p50_censored,
-    CASE WHEN l.n < 5 THEN 'n = ' || l.n || ': p50 needs 5' WHEN l.resumed = 0 THEN 'none of ' || l.n || ' worked' END
+    CASE
+        WHEN l.resumed = 0 THEN 'none was resumed'
+        WHEN l.n < 5 THEN 'n = ' || l.n || ', and it needs 5'
+    END
         AS p50_reason,
     u.node_memory_bytes,
     CASE WHEN u.node_memory_bytes IS NULL THEN 'no sample fell between this batch and the next' END AS memory_reason,
