@@ -8,6 +8,11 @@ rows are landed before the clean-up starts, and the clean-up does not depend on 
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -17,7 +22,7 @@ from prefect.runtime import flow_run
 from flows.requests import RunRequest
 from specs.models import LoadStep
 from specs.plan import PlannedTrial, step_label
-from tasks.cleanup import clean_session, cleanup_step, final_cleanup
+from tasks.cleanup import NotClean, clean_session, cleanup_step, describe_left, final_cleanup
 from tasks.landing import land, land_run
 from tasks.load import load_step
 from tasks.provisioning import provision_step
@@ -83,10 +88,35 @@ def end_early(session: Session, error: BaseException) -> None:
     cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit) or (
         type(error).__name__ == "TerminationSignal"
     )
-    session.end("cancelled" if cancelled else "failed", "cancelled" if cancelled else str(error))
+    with _not_interrupted():
+        _end_early(session, "cancelled" if cancelled else "failed", None if cancelled else str(error))
+
+
+def _end_early(session: Session, outcome: str, error: str | None) -> None:
+    session.end(outcome, error)
     try:
         land(session.results, session.run_id)
     finally:
-        session.in_engine(clean_session(session, None, end=True))
+        cleaned = session.in_engine(clean_session(session, None, end=True))
         session.recorder.flush()
         land(session.results, session.run_id)
+        if not cleaned.clean:
+            raise NotClean(describe_left(cleaned.left))
+
+
+@contextmanager
+def _not_interrupted() -> Iterator[None]:
+    """Ending at zero takes seconds; a second Ctrl-C must not make it end at something else."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def still_at_it(*_: object) -> None:
+        print("still ending at zero, which takes some seconds", file=sys.stderr)
+
+    before = {number: signal.signal(number, still_at_it) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

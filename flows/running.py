@@ -7,15 +7,17 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Coroutine
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from flows.output import BAD_INPUT, fail, plans_or_exit, tell
+from flows.temporary_server import ServerError, use_server
 
 if TYPE_CHECKING:
     from tasks.reporting import RunResult
@@ -31,7 +33,6 @@ def quieten_prefect() -> None:
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("DO_NOT_TRACK", "1")
-    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
 
 
 def run_all(
@@ -53,8 +54,26 @@ def run_all(
         plans_or_exit(scenarios, on, overrides, as_json=as_json)
     quieten_prefect()
     signal.signal(signal.SIGTERM, _terminate)
-    codes = asyncio.run(_run_each(scenarios, on, overrides, results, as_json=as_json))
+    console = Console(stderr=True)
+    try:
+        with console.status("starting Prefect") if console.is_terminal else nullcontext():
+            wait_until_up = use_server()
+            import flows.run_scenario  # noqa: F401 - takes its time, while the server starts
+
+            wait_until_up()
+        codes = _until_stopped(_run_each(console, scenarios, on, overrides, results, as_json=as_json))
+    except ServerError as error:
+        fail(str(error))
     return max(codes, key=lambda code: {0: 0, 1: 1, UNUSABLE: 2, BAD_INPUT: 3}.get(code, 4))
+
+
+def _until_stopped(work: Coroutine[Any, Any, list[int]]) -> list[int]:
+    from prefect.exceptions import TerminationSignal
+
+    try:
+        return asyncio.run(work)
+    except TerminationSignal as error:  # Prefect's own handler, while a flow runs
+        raise SystemExit(128 + error.signal) from None
 
 
 def _terminate(*_: object) -> None:
@@ -62,9 +81,10 @@ def _terminate(*_: object) -> None:
     raise SystemExit(128 + signal.SIGTERM)
 
 
-async def _run_each(scenarios: list[str], on: str, overrides: list[str], results: Path, *, as_json: bool) -> list[int]:
-    console = Console(stderr=True)
-    codes = []
+async def _run_each(
+    console: Console, scenarios: list[str], on: str, overrides: list[str], results: Path, *, as_json: bool
+) -> list[int]:
+    codes: list[int] = []
     for scenario in scenarios:
         codes.append(await _run_one(console, scenario, on, overrides, results, as_json=as_json))
         if codes[-1] not in (0, 1):
@@ -80,12 +100,11 @@ async def _run_one(
 
     if console.is_terminal:
         console.print(f"[bold]{scenario}[/] on {on}", highlight=False)
-    with console.status("starting Prefect") if console.is_terminal else nullcontext():
-        from flows.run_scenario import run_scenario, watching
-        from tasks.cleanup import NotClean
-        from tasks.engine.recorder import RecordingError
-        from tasks.platforms.base import Unavailable
-        from warehouse.store import WarehouseError
+    from flows.run_scenario import run_scenario, watching
+    from tasks.cleanup import NotClean
+    from tasks.engine.recorder import RecordingError
+    from tasks.platforms.base import Unavailable
+    from warehouse.errors import WarehouseError
 
     request = RunRequest(scenario=scenario, target=on, overrides=overrides, results=results)
     with TerminalObserver(console, len(request.plan().trials)) as observer:

@@ -24,7 +24,7 @@ from tasks.engine.attempts import Attempts, Roster
 from tasks.engine.loops import EngineLoop
 from tasks.engine.recorder import Recorder
 from tasks.platforms.registry import make_platform
-from warehouse.rows import FactRow, Run, Step, Trial
+from warehouse.rows import FactRow, Group, Run, Step, Trial
 
 T = TypeVar("T")
 _UNOWNED_RUN = "a run needs a plan with at least one trial"
@@ -161,11 +161,15 @@ class Session:
 
     @asynccontextmanager
     async def trial(self, planned: PlannedTrial) -> AsyncIterator[None]:
-        """Record a trial in the same way; to be entered outside the engine's thread."""
+        """Record a trial and the size of its sandboxes in the same way; to be entered outside the engine's thread."""
         row = Trial(self.run_id, planned.index, planned.repetition, planned.seed, dict(planned.matrix))
         clock = self._clock_outside
         row.started_s = clock()
         self.recorder.write(row)
+        for name, group in planned.scenario.groups.items():
+            self.recorder.write(
+                Group(self.run_id, planned.index, name, group.count, group.cpu, group.memory, group.command)
+            )
         self.roster = Roster()
         try:
             yield
