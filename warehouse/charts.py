@@ -65,16 +65,17 @@ def _line(data: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=data), width=WIDTH, height=HEIGHT)
 
 
-def _series_lines(points: list[dict[str, Any]], x: alt.X, y: alt.Y, field: str, title: str) -> list[alt.Chart]:
-    """Lines with points, in colours and shapes of one field, that share one legend."""
-    base = _line(points).encode(x=x, y=y)
-    color = f"{field}:N"
-    return [
-        base.mark_line().encode(color=alt.Color(color, title=title, sort=None)),
-        base.mark_point(size=70, filled=True, opacity=1).encode(
-            color=alt.Color(color, title=title, sort=None), shape=alt.Shape(color, title=title, sort=None)
-        ),
-    ]
+def _series_lines(points: list[dict[str, Any]], x: alt.X, y: alt.Y, field: str, title: str, names: list[str]) -> Any:
+    """Lines with points, in colours and shapes of one field, which has the same `names` in every panel.
+
+    Only scales with the same domain share one legend.
+    """
+    base, scale = _line(points).encode(x=x, y=y), alt.Scale(domain=names)
+    lines = base.mark_line().encode(color=alt.Color(f"{field}:N", title=title, scale=scale))
+    marks = base.mark_point(size=70, filled=True, opacity=1).encode(
+        color=alt.Color(f"{field}:N", title=title, scale=scale), shape=alt.Shape(f"{field}:N", title=title, scale=scale)
+    )
+    return alt.layer(lines, marks)
 
 
 def _density(warehouse: Warehouse, subject: Subject) -> Chart | None:
@@ -104,7 +105,13 @@ def _density_panel(records: list[dict[str, Any]], field: str, title: str, scale:
         return None
     x = alt.X("running:Q", title="sandboxes running", scale=alt.Scale(zero=True, nice=True))
     y = alt.Y(f"{field}:Q", title=title, scale=scale)
-    return alt.layer(*_series_lines(known, x, y, "size", "sandbox size"), *_refusals(records, labelled))
+    return alt.layer(
+        _series_lines(known, x, y, "size", "sandbox size", _names(records, "size")), *_refusals(records, labelled)
+    )
+
+
+def _names(records: list[dict[str, Any]], field: str) -> list[str]:
+    return list(dict.fromkeys(record[field] for record in records))
 
 
 def _refusals(records: list[dict[str, Any]], labelled: bool) -> list[alt.Chart]:
@@ -174,7 +181,7 @@ def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int]
     scale = alt.Scale(domain=[0, limits[-1]], nice=False)
     x = alt.X("in_flight:Q", title="calls in flight", scale=scale, axis=axis)
     y = alt.Y("seconds:Q", title=f"{figure} response time (s)", scale=alt.Scale(zero=True, nice=True))
-    return alt.layer(*_series_lines(points, x, y, "series", "operation"))
+    return _series_lines(points, x, y, "series", "operation", _names(records, "series"))
 
 
 def _latency_words(records: list[dict[str, Any]]) -> list[str]:

@@ -68,29 +68,47 @@ def summary_headline(warehouse: Warehouse, run_id: str) -> str:
 
 
 def _density_sentences(warehouse: Warehouse, run_id: str) -> list[str]:
-    """One sentence a trial and what was seen in it; repetitions each have their own."""
+    """One sentence or two a sandbox size; repetitions are told together."""
     ceilings = warehouse.records("SELECT * FROM density_ceiling WHERE run_id = ? ORDER BY trial", [run_id])
     batches = warehouse.records(query("density"), {"run_id": run_id})
-    return [_ceiling_sentence(each, [row for row in batches if row["trial"] == each["trial"]]) for each in ceilings]
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for ceiling in ceilings:
+        alike.setdefault((ceiling["group_name"], show_size(ceiling)), []).append(ceiling)
+    return [
+        f"{_ceiling_sentence(size, mine)}. "
+        + _filling_sentence([row for row in batches if row["trial"] in {each["trial"] for each in mine}], mine)
+        for (_, size), mine in alike.items()
+    ]
 
 
-def _ceiling_sentence(ceiling: dict[str, Any], batches: list[dict[str, Any]]) -> str:
-    text = f"{ceiling['running']} sandboxes of {show_size(ceiling)} ran at once"
-    if batches[0]["repetitions"] > 1:
-        text = f"Repetition {batches[0]['repetition']}: {text}"
-    if ceiling["refused"]:
-        full = f": {ceiling['resource']} bookings full" if ceiling["resource"] else ""
-        text += f"; the {ordinal(ceiling['running'] + 1)} was refused{full}"
-    else:
-        text += "; nothing was refused, so the ceiling is higher"
-    known = [row for row in batches if row["resume_p50_s"] is not None]
+def _ceiling_sentence(size: str, ceilings: list[dict[str, Any]]) -> str:
+    least, most = (choose(each["running"] for each in ceilings) for choose in (min, max))
+    text = f"{least} sandboxes" if least == most else f"{least} to {most} sandboxes"
+    text += f" of {size} ran at once"
+    if len(ceilings) > 1:
+        text += f" in {len(ceilings)} trials"
+    if not all(each["refused"] for each in ceilings):
+        return f"{text}; nothing was refused, so the ceiling is higher"
+    resources = sorted({each["resource"] for each in ceilings if each["resource"]})
+    full = f": {' and '.join(resources)} bookings full" if resources else ""
+    return f"{text}; {'the ' + ordinal(least + 1) if least == most else 'one more'} was refused{full}"
+
+
+def _filling_sentence(batches: list[dict[str, Any]], ceilings: list[dict[str, Any]]) -> str:
+    """How waking and memory went as the host filled, in the first trial that tells."""
+    first = min(row["trial"] for row in batches)
+    known = [row for row in batches if row["trial"] == first and row["resume_p50_s"] is not None]
     if len(known) > 1:
-        text += f". Resume p50 went from {_p50_at(known[0])} to {_p50_at(known[-1])}"
-    elif not known:
-        text += f". Resume p50 is withheld: {batches[-1]['p50_reason']}"
-    if ceiling["bytes_per_sandbox"] is not None:
-        text += f". Each idle sandbox took {show_bytes(ceiling['bytes_per_sandbox'])} of the node's memory"
-    return f"{text}."
+        text = f"Resume p50 went from {_p50_at(known[0])} to {_p50_at(known[-1])}."
+    elif known:
+        text = f"Resume p50 was {_p50_at(known[0])}."
+    else:
+        text = f"Resume p50 is withheld: {batches[0]['p50_reason']}."
+    costs = [each["bytes_per_sandbox"] for each in ceilings if each["bytes_per_sandbox"] is not None]
+    if costs:
+        least, most = show_bytes(min(costs)), show_bytes(max(costs))
+        text += f" An idle sandbox costs {least if least == most else f'{least} to {most}'} of the node's memory."
+    return text
 
 
 def _p50_at(row: dict[str, Any]) -> str:

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import html.parser
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.warehouse.segments import RunMaker, density_run, latency_run, whole_run
+from warehouse.charts import charts_of
+from warehouse.checks import answer_checks
+from warehouse.report import write_report
+from warehouse.store import Warehouse, WarehouseError
+from warehouse.summary import summary_headline, summary_rows
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class Page(html.parser.HTMLParser):
+    """What a page refers to, and the labels of its pictures."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.pictures = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        values = dict(attributes)
+        self.addresses += [values[name] or "" for name in ("src", "href", "xlink:href", "action") if name in values]
+        self.ids += [values["id"] or ""] if "id" in values else []
+        if tag == "svg":
+            assert values["role"] == "img"
+            assert set((values["aria-labelledby"] or "").split())
+            self.pictures += 1
+
+
+def written(results: Path, warehouse: Warehouse, made: RunMaker) -> str:
+    warehouse.land(made.write(results))
+    answer_checks(warehouse, made.run_id)
+    return write_report(warehouse, made.run_id, results / "runs" / made.run_id).read_text()
+
+
+@pytest.mark.parametrize(
+    ("made", "charts"),
+    [(density_run(), ["density", "ecdf", "node"]), (latency_run(), ["latency", "ecdf", "node"]), (whole_run(), [])],
+    ids=["density", "latency", "nothing"],
+)
+def test_a_page_needs_nothing_beside_it(results: Path, warehouse: Warehouse, made: RunMaker, charts: list[str]) -> None:
+    text = written(results, warehouse, made)
+    page = Page(text)
+    assert page.addresses == []
+    assert not {"script", "link", "iframe", "img"} & set(page.tags)
+    assert "@import" not in text
+    assert page.pictures == len(charts)
+    assert len(page.ids) == len(set(page.ids)), "a chart must not use a clip path of another"
+    pictures = sorted((results / "runs" / made.run_id).glob("*.png"))
+    assert [file.stem for file in pictures] == sorted(charts)
+    assert all(file.read_bytes().startswith(PNG) for file in pictures)
+
+
+def test_a_page_opens_with_what_was_tested_the_verdict_and_the_answer(results: Path, warehouse: Warehouse) -> None:
+    text = written(results, warehouse, density_run())
+    for earlier, later in (
+        ("How many idle sandboxes fit", "on target <b>here</b>"),
+        ("on target <b>here</b>", "AMD EPYC 7B13"),
+        ("AMD EPYC 7B13", "gVisor release-20250319.0"),
+        ("gVisor release-20250319.0", "50m CPU"),
+        ("50m CPU", "Verdict: valid."),
+        ("Verdict: valid.", "the 41st was refused: cpu bookings full"),
+        ("the 41st was refused", "<svg"),
+        ("<svg", "<h2>Checks"),
+    ):
+        assert text.index(earlier) < text.index(later)
+    assert "SIMULATED" not in text
+
+
+def test_a_simulated_run_says_so_everywhere(results: Path, warehouse: Warehouse) -> None:
+    made = latency_run(simulated=True)
+    text = written(results, warehouse, made)
+    assert "SIMULATED: these figures come from a model" in text
+    assert summary_headline(warehouse, made.run_id).startswith("SIMULATED.")
+    for chart in charts_of(warehouse, made.run_id):
+        assert "SIMULATED" in json.dumps(chart.chart.to_dict()["title"])
+
+
+def test_nothing_that_a_platform_or_user_wrote_becomes_markup(results: Path, warehouse: Warehouse) -> None:
+    evil = '<script>alert(1)</script>\\1 & "quoted"'
+    made = whole_run(title=evil, target=evil, scenario_yaml=evil, scenario=evil).fact("evil", evil, source=evil)
+    for _ in range(6):
+        made.attempt("exec", 1.0).attempt("exec", 1.0, outcome="failed", error=evil)
+    text = written(results, warehouse, made)
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_a_page_says_what_is_withheld_or_not_measured(results: Path, warehouse: Warehouse) -> None:
+    text = written(results, warehouse, density_run())
+    assert "withheld: n = 2, and it needs 5" in text
+    assert "not known: the kernel does not say" in text
+    assert "insufficient</b>: n = 2: p95 needs 20" in text
+
+
+def test_a_spoiled_run_says_that_its_figures_may_not_be_used(results: Path, warehouse: Warehouse) -> None:
+    text = written(results, warehouse, whole_run(outcome=None, ended_at=None).attempt())
+    assert "Verdict: partial." in text
+    assert "it was killed, or is still running" in text
+
+
+def test_the_axes_of_every_chart_have_titles_and_units(results: Path, warehouse: Warehouse) -> None:
+    for made in (density_run(), latency_run()):
+        warehouse.land(made.write(results))
+        for chart in charts_of(warehouse, made.run_id):
+            titles = list(axis_titles(chart.chart.to_dict()))
+            assert titles
+            assert all(
+                title.endswith((")", "running", "in flight", "began", "attempts", "logarithmic")) for title in titles
+            )
+            assert len(chart.description) > 20
+
+
+def axis_titles(node: Any) -> Any:
+    if isinstance(node, dict):
+        yield from (
+            node["encoding"][axis].get("title", "")
+            for axis in ("x", "y")
+            if "field" in node.get("encoding", {}).get(axis, {}) and "title" in node["encoding"][axis]
+        )
+        for value in node.values():
+            yield from axis_titles(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from axis_titles(value)
+
+
+def test_the_summary_has_a_row_for_each_way_of_starting(results: Path, warehouse: Warehouse) -> None:
+    made = latency_run()
+    warehouse.land(made.write(results))
+    rows = {(row["trial"], row["operation"]): row for row in summary_rows(warehouse, made.run_id)}
+    row = rows["n 40", "resume (restored)"]
+    assert (row["n"], row["ok"], row["timed out"], row["failed"]) == ("80", "79", "1", "0")
+    assert row["least to most"].endswith("to > 15 s")
+    assert rows["n 20", "suspend"]["failed"] == "1"
+    assert rows["n 1", "resume (booted)"]["p50"] == "–"
+    assert ("n 40", "resume") not in rows
+
+
+def test_the_headline_tells_repetitions_together(results: Path, warehouse: Warehouse) -> None:
+    made = density_run(repetitions=2)
+    warehouse.land(made.write(results))
+    headline = summary_headline(warehouse, made.run_id)
+    assert headline.startswith(
+        "40 sandboxes of 50m CPU, 64 MiB ran at once in 2 trials; the 41st was refused: cpu bookings full. Resume p50"
+    )
+    assert headline.endswith("the 3rd was refused: cpu bookings full. Resume p50 is withheld: n = 2, and it needs 5.")
+
+
+def test_a_run_that_is_not_there_is_an_error(results: Path, warehouse: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match="nothing"):
+        write_report(warehouse, "nothing", results)
+
+
+def test_the_store_is_imported_without_charts() -> None:
+    heavy = ("altair", "vl_convert", "jinja2", "pyarrow", "pandas")
+    program = f"""
+import sys, warehouse.store, warehouse.checks, warehouse.summary
+print([name for name in {heavy} if name in sys.modules])
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+    )
+    assert run.stdout == "[]\n"
