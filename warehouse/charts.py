@@ -141,10 +141,9 @@ def _density_words(records: list[dict[str, Any]]) -> list[str]:
         known = [record for record in mine if record["resume_p50_s"] is not None]
         text = f"{mine[0]['size']}: up to {mine[-1]['running']} running"
         if known:
-            text += (
-                f"; resume p50 from {show_seconds(known[0]['resume_p50_s'])} at {known[0]['running']} "
-                f"to {show_seconds(known[-1]['resume_p50_s'])} at {known[-1]['running']}"
-            )
+            text += f"; resume p50 {show_seconds(known[0]['resume_p50_s'])} at {known[0]['running']}"
+        if len(known) > 1:
+            text += f" and {show_seconds(known[-1]['resume_p50_s'])} at {known[-1]['running']}"
         if mine[-1]["refused"]:
             text += f"; then {mine[-1]['refused']} refused"
         words.append(f"{text}.")
@@ -153,35 +152,61 @@ def _density_words(records: list[dict[str, Any]]) -> list[str]:
 
 def _latency(warehouse: Warehouse, subject: Subject) -> Chart | None:
     records = warehouse.records(query("concurrency"), {"run_id": subject.run_id})
+    singles = warehouse.records(query("attempts_by_concurrency"), {"run_id": subject.run_id, "most": _MOST_POINTS})
     sizes = {show_size(record) for record in records}
-    for record in records:
+    for record in [*records, *singles]:
         record["series"] = _series(record) + (f" ({show_size(record)})" if len(sizes) > 1 else "")
     limits = sorted({record["in_flight_limit"] for record in records})
-    panels = [_latency_panel(records, figure, limits) for figure in ("p50", "p95")]
-    if len(limits) < 2 or not any(panels):
+    if len(limits) < 2:
+        return None
+    panels = [_latency_panel(records, "p50", limits, singles), _latency_panel(records, "p95", limits, [])]
+    if not any(panels):
         return None
     title = "Latency by calls in flight"
+    words = [*_latency_words(records), "Small dots are single attempts."]
     chart = alt.vconcat(*filter(None, panels), title=subject.title(title))
-    return Chart("latency", title, " ".join(_latency_words(records)), chart)
+    return Chart("latency", title, " ".join(words), chart)
 
 
 def _series(record: dict[str, Any]) -> str:
     return record["operation"] if record["how"] is None else f"{record['operation']}, {record['how']}"
 
 
-def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int]) -> Any:
+def _latency_panel(records: list[dict[str, Any]], figure: str, limits: list[int], singles: list[dict[str, Any]]) -> Any:
+    """One figure by calls in flight, or None where fewer than two limits have it; `singles` are dots behind it."""
     points = [
         {"in_flight": record["in_flight_limit"], "series": record["series"], "seconds": record[f"{figure}_s"]}
         for record in records
         if record[f"{figure}_s"] is not None
     ]
-    if not points:
+    if len({point["in_flight"] for point in points}) < 2:
         return None
     axis = alt.Axis(values=limits, labelFlush=False)
-    scale = alt.Scale(domain=[0, limits[-1]], nice=False)
-    x = alt.X("in_flight:Q", title="calls in flight", scale=scale, axis=axis)
+    x = alt.X(
+        "in_flight:Q",
+        title="calls in flight",
+        scale=alt.Scale(domain=[0, limits[-1]], nice=False, padding=8),
+        axis=axis,
+    )
     y = alt.Y("seconds:Q", title=f"{figure} response time (s)", scale=alt.Scale(zero=True, nice=True))
-    return _series_lines(points, x, y, "series", "operation", _names(records, "series"))
+    names = _names(records, "series")
+    dots = [
+        {"in_flight": single["in_flight_limit"], "series": single["series"], "seconds": single["response_s"]}
+        for single in singles
+    ]
+    behind = (
+        _line(dots)
+        .mark_circle(size=14, opacity=0.35)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color(
+                "series:N", title="operation", scale=alt.Scale(domain=names), legend=alt.Legend(symbolOpacity=1)
+            ),
+        )
+    )
+    lines = _series_lines(points, x, y, "series", "operation", names)
+    return alt.layer(behind, lines) if dots else lines
 
 
 def _latency_words(records: list[dict[str, Any]]) -> list[str]:

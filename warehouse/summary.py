@@ -108,6 +108,9 @@ def _filling_sentence(batches: list[dict[str, Any]], ceilings: list[dict[str, An
     if costs:
         least, most = show_bytes(min(costs)), show_bytes(max(costs))
         text += f" An idle sandbox costs {least if least == most else f'{least} to {most}'} of the node's memory."
+    elif any(each["bytes_r2"] is not None for each in ceilings):
+        reason = next(each["bytes_reason"] for each in ceilings if each["bytes_r2"] is not None)
+        text += f" Memory per sandbox is withheld: {reason}."
     return text
 
 

@@ -180,6 +180,16 @@ def test_density_says_what_was_not_measured(land: Land) -> None:
     assert (records[-1]["resume_p50_s"], records[-1]["p50_reason"]) == (None, "n = 2, and it needs 5")
 
 
+def test_memory_per_sandbox_is_withheld_where_something_else_moved_it(land: Land) -> None:
+    made = ramp()
+    for row in made.rows:
+        if getattr(row, "metric", None) == "memory_bytes" and row.at_s > 20:
+            row.value = 900 * MIB
+    record = only(land(made), "density_ceiling")
+    assert record["bytes_per_sandbox"] is None
+    assert record["bytes_reason"].startswith("other things on the node moved its memory too (r² = 0.")
+
+
 def test_density_ceiling_without_a_refusal_is_no_ceiling(land: Land) -> None:
     assert only(land(ramp(refused=0)), "density_ceiling")["refused"] == 0
 

@@ -2,17 +2,30 @@
 --   running             most sandboxes that ran at once
 --   refused             attempts that were refused beyond that; 0 means that the ceiling was not reached
 --   bytes_per_sandbox   memory on the node for each further running sandbox: the slope of a least-squares line through
---                       the batches, NULL with fewer than three batches that have a sample
+--                       the batches. NULL, with bytes_reason, with samples after fewer than three batches, or where
+--                       the line explains less than 0.9 of the variance (bytes_r2): then other things on the node moved
+--                       its memory as well
 CREATE OR REPLACE VIEW density_ceiling AS
+WITH fitted AS (
+    SELECT
+        run_id, trial, group_name, cpu_millicores, memory_bytes,
+        max(running) AS running,
+        sum(refused)::BIGINT AS refused,
+        min(resource) AS resource,
+        count(DISTINCT running) FILTER (node_memory_bytes IS NOT NULL) AS sampled,
+        regr_slope(node_memory_bytes, running) AS slope,
+        regr_r2(node_memory_bytes, running) AS bytes_r2
+    FROM density
+    GROUP BY ALL
+)
 SELECT
-    run_id, trial, group_name, cpu_millicores, memory_bytes,
-    max(running) AS running,
-    sum(refused)::BIGINT AS refused,
-    min(resource) AS resource,
-    CASE WHEN count(node_memory_bytes) >= 3 AND count(DISTINCT running) >= 3
-        THEN regr_slope(node_memory_bytes, running) END AS bytes_per_sandbox,
-    CASE WHEN count(node_memory_bytes) < 3 OR count(DISTINCT running) < 3
-        THEN 'needs samples after at least three batches' END AS bytes_reason
-FROM density
-GROUP BY ALL;
+    run_id, trial, group_name, cpu_millicores, memory_bytes, running, refused, resource,
+    CASE WHEN sampled >= 3 AND bytes_r2 >= 0.9 THEN slope END AS bytes_per_sandbox,
+    CASE WHEN sampled >= 3 THEN bytes_r2 END AS bytes_r2,
+    CASE
+        WHEN sampled < 3 THEN 'needs samples after at least three batches'
+        WHEN bytes_r2 >= 0.9 THEN NULL
+        ELSE 'other things on the node moved its memory too (r² = ' || coalesce(round(bytes_r2, 2)::VARCHAR, '?') || ')'
+    END AS bytes_reason
+FROM fitted;
 COMMENT ON VIEW density_ceiling IS 'How many sandboxes ran at most, what refused more, and memory in bytes for each. Grain: run_id, trial.';
