@@ -40,7 +40,7 @@ def write_report(warehouse: Warehouse, run_id: str, directory: Path) -> Path:
     Raises:
         WarehouseError: there is no such run, or the files cannot be written.
     """
-    # Altair would check every part against Vega-Lite's schema, which takes longer than drawing; the tests have it check.
+    # Altair would check every part against Vega-Lite's schema, which takes longer than drawing; tests have it check.
     with debug_mode(False):
         drawn = [(chart, draw(_specification(chart))) for chart in charts_of(warehouse, run_id)]
     page = _page(warehouse, run_id, [{"chart": chart, "svg": _described(chart, svg)} for chart, svg in drawn])
