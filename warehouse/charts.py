@@ -248,7 +248,10 @@ def _ecdf(warehouse: Warehouse, subject: Subject) -> Chart | None:
         .mark_line(interpolate="step-after")
         .encode(
             x=alt.X(
-                "seconds:Q", title="response time (s), logarithmic", scale=alt.Scale(type="log", nice=True), axis=axis
+                "seconds:Q",
+                title="response time (s), logarithmic",
+                scale=alt.Scale(type="log", nice=False, padding=10),
+                axis=axis,
             ),
             y=alt.Y("share:Q", title="share of attempts", axis=alt.Axis(format="%")),
             color=alt.Color("series:N", title="operation", sort=None),
