@@ -1,7 +1,9 @@
 """Rows to disk as they happen: append-only segments, one file of JSON lines a table.
 
 A row is encoded when it is written and reaches the file within `FLUSH_EVERY_S`, from a thread of
-its own, so that a kill of the process costs at most that. Memory holds no more than that either.
+its own, so that a kill of the process costs at most that. Memory holds no more than `MOST_PENDING`
+rows of a table: whoever writes the next one flushes first, since under full load the thread gets
+its turn too seldom.
 The story continues in `warehouse.store`, which lands segments in DuckDB.
 """
 
@@ -19,6 +21,7 @@ import orjson
 from warehouse.rows import TABLES
 
 FLUSH_EVERY_S = 0.25
+MOST_PENDING = 4096
 _TABLE_OF = {row_class: table for table, row_class in TABLES.items()}
 
 
@@ -67,7 +70,10 @@ class Recorder:
         """
         if self._error is not None:
             raise RecordingError(f"{self.segments}: rows cannot be written: {self._error.strerror}")
-        self._buffers[_TABLE_OF[type(row)]].append(orjson.dumps(row))
+        buffer = self._buffers[_TABLE_OF[type(row)]]
+        buffer.append(orjson.dumps(row))
+        if len(buffer) >= MOST_PENDING:
+            self.flush()
 
     def flush(self) -> None:
         """Write everything recorded so far to the files."""
