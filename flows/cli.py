@@ -129,11 +129,10 @@ def clean(
     from flows.cleaning import clean_target
     from specs.errors import SpecError
     from tasks.platforms.base import Unavailable
-    from warehouse.store import WarehouseError
 
     try:
         cleaned = [clean_target(target, results) for target in targets or ["local"]]
-    except (SpecError, Unavailable, WarehouseError) as error:
+    except (SpecError, Unavailable) as error:
         fail(str(error))
     if as_json:
         print(json.dumps([output.as_dict(each) for each in cleaned], indent=2))

@@ -69,13 +69,15 @@ def describe_cleaned(cleaned: Cleaned) -> str:
     """What a clean-up did, in a line or two."""
     found = ", ".join(f"{len(names)} {kind}" for kind, names in cleaned.found.items() if names) or "nothing"
     lines = [f"{cleaned.target}: found {found}"]
-    if cleaned.clean:
+    if not any(cleaned.left.values()):
         lines[0] += "; nothing is left"
     else:
         left = [f"{kind}: {', '.join(names[:5])}" for kind, names in cleaned.left.items() if names]
         lines.append(f"{cleaned.target}: still there: {'; '.join(left)}")
     if cleaned.landed:
         lines.append(f"landed rows of {', '.join(cleaned.landed)}")
+    if cleaned.trouble:
+        lines.append(f"rows were not landed: {cleaned.trouble}")
     return "\n".join(lines)
 
 

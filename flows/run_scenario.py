@@ -11,7 +11,7 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -52,15 +52,14 @@ async def run_scenario(request: RunRequest) -> RunResult:
     session.open()
     get_run_logger().info("run %s: %d trials", session.run_id, len(session.plan.trials))
     try:
-        try:
-            for trial in session.plan.trials:
-                await run_trial(session, trial)
-        except BaseException as error:
-            end_early(session, error)
-            raise
+        for trial in session.plan.trials:
+            await run_trial(session, trial)
         session.end("finished")
         land_run(request.results, session.run_id)
         await final_cleanup(session)
+    except BaseException as error:
+        end_early(session, error)
+        raise
     finally:
         session.close()
     land_run(request.results, session.run_id)
@@ -93,15 +92,28 @@ def end_early(session: Session, error: BaseException) -> None:
 
 
 def _end_early(session: Session, outcome: str, error: str | None) -> None:
-    session.end(outcome, error)
-    try:
-        land(session.results, session.run_id)
-    finally:
-        cleaned = session.in_engine(clean_session(session, None, end=True))
-        session.recorder.flush()
-        land(session.results, session.run_id)
-        if not cleaned.clean:
-            raise NotClean(describe_left(cleaned.left))
+    """Do every part of it, also when one before fails, such as on a full disk; the first failure is told."""
+    failures: list[Exception] = []
+    parts: list[Callable[[], None]] = [
+        lambda: session.end(outcome, error),
+        lambda: land(session.results, session.run_id),
+        lambda: _end_at_zero(session),
+        session.recorder.flush,
+        lambda: land(session.results, session.run_id),
+    ]
+    for part in parts:
+        try:
+            part()
+        except Exception as failure:  # noqa: BLE001 - whatever it is, the rest must still be done
+            failures.append(failure)
+    if failures:
+        raise failures[0]
+
+
+def _end_at_zero(session: Session) -> None:
+    cleaned = session.in_engine(clean_session(session, None, end=True))
+    if not cleaned.clean:
+        raise NotClean(describe_left(cleaned.left))
 
 
 @contextmanager

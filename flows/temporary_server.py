@@ -22,10 +22,11 @@ from collections.abc import Callable
 START_BOUND_S = 120.0
 _END_BOUND_S = 10.0
 _LOOK_EVERY_S = 0.5
+_ANSWER_BOUND_S = 10.0
 
 
 class ServerError(Exception):
-    """The server did not start; says what it printed."""
+    """There is no server to use; says why, and what would mend it."""
 
 
 def use_server() -> Callable[[], None]:
@@ -35,18 +36,33 @@ def use_server() -> Callable[[], None]:
     flows, is best done before it is called.
 
     Raises:
-        ServerError: from that function, when the server does not start.
+        ServerError: from that function, when the server does not start or does not answer.
     """
     from prefect.settings import get_current_settings
 
-    if get_current_settings().api.url:
-        return lambda: None
+    url = get_current_settings().api.url
+    if url:
+        return lambda: _require(url)
     port = _free_port()
     server = _start(port)
     # What is registered first is called last: by then Prefect has sent its last logs and events.
     atexit.register(_end, server)
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
     return lambda: _wait_until_up(server, port)
+
+
+def _require(url: str) -> None:
+    """Find out now whether a server answers: later, Prefect would retry for minutes."""
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=_ANSWER_BOUND_S):
+            return
+    except urllib.error.HTTPError:
+        return  # something answers; what it makes of us is Prefect's to find out
+    except (urllib.error.URLError, OSError) as error:
+        reason = getattr(error, "reason", error)
+        raise ServerError(
+            f"no Prefect server answers at {url} ({reason}): start it, or unset PREFECT_API_URL to use a temporary one"
+        ) from error
 
 
 def _start(port: int) -> subprocess.Popen[str]:

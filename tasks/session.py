@@ -22,7 +22,8 @@ from specs.plan import Plan, PlannedTrial
 from specs.targets import SimulatedTarget
 from tasks.engine.attempts import Attempts, Roster
 from tasks.engine.loops import EngineLoop
-from tasks.engine.recorder import Recorder
+from tasks.engine.recorder import Recorder, RecordingError
+from tasks.platforms.base import Unavailable
 from tasks.platforms.registry import make_platform
 from warehouse.rows import FactRow, Group, Run, Step, Trial
 
@@ -108,8 +109,8 @@ class Session:
         """Open the platform, and only then leave anything on disk.
 
         Raises:
-            tasks.platforms.base.Unavailable: the platform cannot run here, or another run uses it.
-            tasks.engine.recorder.RecordingError: the results cannot be written.
+            tasks.platforms.base.Unavailable: the platform cannot run here, another run uses it, or
+                results cannot be written.
         """
         self.engine.__enter__()
         try:
@@ -121,7 +122,10 @@ class Session:
     async def _open(self) -> None:
         await self.platform.open()
         try:
-            self.recorder.open()
+            try:
+                self.recorder.open()
+            except RecordingError as error:
+                raise Unavailable(str(error)) from error
             self.attempts = Attempts(self.run_id, self.recorder, asyncio.get_running_loop().time)
             self.run.started_at = datetime.now(UTC).isoformat()
             self.recorder.write(self.run)
@@ -189,7 +193,9 @@ class Session:
         return lambda: self.engine.loop.time() - self.attempts.origin
 
     def end(self, outcome: str, error: str | None = None) -> None:
-        """Record how the run ended; to be called once."""
+        """Record how the run ended; what is said first stays."""
+        if self.run.outcome is not None:
+            return
         self.run.ended_at = datetime.now(UTC).isoformat()
         self.run.outcome, self.run.error = outcome, error
         self.recorder.write(self.run)

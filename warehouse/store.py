@@ -204,7 +204,8 @@ def _open_current(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPy
 
 
 def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConnection:
-    if read_only and not path.exists():
+    is_new = not path.exists()
+    if read_only and is_new:
         raise WarehouseError(f"{path}: there is no such file")
     retrying = Retrying(
         retry=retry_if_exception(_is_locked), stop=stop_after_delay(wait_s),
@@ -229,6 +230,10 @@ def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConne
                 f"another program has had it open for {wait_s:g} s; close it (a DuckDB shell?), nothing is lost: "
                 f"{message}"
             )
+        elif is_new:
+            path.unlink(missing_ok=True)  # half made, as on a full disk, it would be in the way for ever
+        elif "not a valid DuckDB" in message:
+            message += " Move it away: `sandgauge report` makes it anew from the segments of the runs."
         raise WarehouseError(f"{path}: {message}") from error
 
 

@@ -200,8 +200,10 @@ async def compare() -> list:  # type: ignore[type-arg]
     medians = {what: median(values) for what, values in times.items()}
     return [
         Ratio(
-            f"boots per second at {IN_FLIGHT} in flight, engine over bare runsc", median(map(truediv, engine, bare)),
-            at_least=0.9, measured=f"{median(engine):.1f}/s over {median(bare):.1f}/s, {ROUNDS} rounds of {BOOTS}",
+            f"boots per second at {IN_FLIGHT} in flight, engine over bare runsc",
+            median(map(truediv, engine, bare)),
+            at_least=0.9,
+            measured=f"{median(engine):.1f}/s over {median(bare):.1f}/s, {ROUNDS} rounds of {BOOTS}",
         ),
         *(
             Ratio(
