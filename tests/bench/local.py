@@ -183,7 +183,7 @@ async def singles(bench: Bench) -> dict[str, list[float]]:
 
 
 async def compare() -> list:  # type: ignore[type-arg]
-    """Rate of boots at ten in flight (the median of the rounds' ratios), and medians of suspend and resume, engine over bare."""
+    """Rate of boots at ten in flight, median of the rounds' ratios, and medians of suspend and resume."""
     from tests.bench.__main__ import Ratio
 
     with tempfile.TemporaryDirectory(prefix="sandgauge-bench-") as directory:
