@@ -7,6 +7,7 @@ changes nothing, and memory does not grow with the rows.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -18,6 +19,33 @@ from warehouse.rows import KEYS, TABLES
 _TAIL_BLOCK = 1 << 16
 _COUNT_BLOCK = 1 << 22
 _LONGEST_LINE = 1 << 26
+_TEXTS = ("VARCHAR", "JSON")
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    kind: str
+    needed: bool
+
+    @property
+    def as_read(self) -> str:
+        """The type to read it with. Reading makes NULL of a value of a wrong type, which would pass for missing."""
+        return self.kind if self.needed or self.kind in _TEXTS else "JSON"
+
+    @property
+    def value(self) -> str:
+        """What goes into the table."""
+        return self.name if self.as_read == self.kind else f"TRY_CAST({self.name} AS {self.kind}) AS {self.name}"
+
+    @property
+    def is_right(self) -> str | None:
+        """What a line must fulfil to be a row; None where anything will do."""
+        if self.needed:
+            return f"{self.name} IS NOT NULL"
+        if self.as_read == self.kind:
+            return None
+        return f"({self.name} IS NULL OR TRY_CAST({self.name} AS {self.kind}) IS NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +91,7 @@ def land_segment(connection: duckdb.DuckDBPyConnection, segment: Segment) -> tup
     mine = [segment.run_id, segment.table]
     columns = _columns(connection, segment.table)
     connection.execute(f"DELETE FROM {segment.table} WHERE run_id = ?", [segment.run_id])
-    values = {"path": str(segment.path), "run_id": segment.run_id}
+    values = {"path": _literal(segment.path), "run_id": segment.run_id}
     rows = readable = _count(connection, _insert(segment.table, columns), values)
     if segment.table in KEYS:
         readable = _count(connection, f"SELECT count(*) FROM {_readable(columns)}", values)
@@ -83,35 +111,39 @@ def _lines(segment: Segment) -> int:
     return lines
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, tuple[str, bool]]:
-    """The columns of a table: type, and whether a row must have it."""
+def _literal(path: Path) -> str:
+    """A path that DuckDB takes for that file alone, and for no pattern that others match too."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> list[_Column]:
     query = """
         SELECT column_name, data_type, NOT is_nullable FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index
     """
-    return {name: (kind, needed) for name, kind, needed in connection.execute(query, [table]).fetchall()}
+    return [_Column(*row) for row in connection.execute(query, [table]).fetchall()]
 
 
-def _readable(columns: dict[str, tuple[str, bool]]) -> str:
+def _readable(columns: list[_Column]) -> str:
     """The rows of a segment. A line that is torn, garbled or another run's costs itself and no other."""
-    types = ", ".join(f"{name}: '{kind}'" for name, (kind, _) in columns.items())
-    needed = " AND ".join(f"{name} IS NOT NULL" for name, (_, needed) in columns.items() if needed)
+    types = ", ".join(f"{column.name}: '{column.as_read}'" for column in columns)
+    right = " AND ".join(column.is_right for column in columns if column.is_right)
     return (
         f"read_json($path, format = 'newline_delimited', columns = {{{types}}}, ignore_errors = true, "
-        f"maximum_object_size = {_LONGEST_LINE}) WHERE run_id = $run_id AND {needed}"
+        f"maximum_object_size = {_LONGEST_LINE}) WHERE run_id = $run_id AND {right}"
     )
 
 
-def _insert(table: str, columns: dict[str, tuple[str, bool]]) -> str:
+def _insert(table: str, columns: list[_Column]) -> str:
     """The statement that reads a segment into its table; for a table with a key, the last row of each key wins."""
-    names = ", ".join(columns)
+    names, read = ", ".join(column.name for column in columns), ", ".join(column.value for column in columns)
     key = KEYS.get(table)
     if not key:
-        return f"INSERT INTO {table} ({names}) SELECT {names} FROM {_readable(columns)}"
+        return f"INSERT INTO {table} ({names}) SELECT {read} FROM {_readable(columns)}"
     last = f"row_number() OVER (PARTITION BY {', '.join(key)} ORDER BY number DESC) = 1"
     return f"""
         WITH lines AS (SELECT *, row_number() OVER () AS number FROM {_readable(columns)}),
         chosen AS (SELECT * FROM lines QUALIFY {last})
-        INSERT INTO {table} ({names}) SELECT {names} FROM chosen ORDER BY number
+        INSERT INTO {table} ({names}) SELECT {read} FROM chosen ORDER BY number
     """
 
 
