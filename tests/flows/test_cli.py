@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,48 @@ def test_doctor_names_what_is_missing_and_its_mend(tmp_path: Path) -> None:
     assert findings["runsc"]["well"] is False
     assert "apt-get install runsc" in findings["runsc"]["mend"]
     assert findings["python"]["well"] is True
+
+
+def test_a_dead_prefect_server_is_told_at_once(scenario: Path, tmp_path: Path) -> None:
+    done = sandgauge(
+        "run", str(scenario), "--on", "simulated", cwd=tmp_path, PREFECT_API_URL="http://127.0.0.1:1/api", timeout=30
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "PREFECT_API_URL" in done.stderr
+
+
+@pytest.mark.prefect
+def test_a_results_path_that_is_a_file_is_told(scenario: Path, tmp_path: Path, prefect_server: str) -> None:
+    (tmp_path / "results").write_text("")
+    done = sandgauge("run", str(scenario), "--on", "simulated", cwd=tmp_path, PREFECT_API_URL=prefect_server)
+    assert done.returncode == 2
+    assert "results/runs" in done.stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for a few seconds of rows and for no warehouse."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.local
+@pytest.mark.slow
+@pytest.mark.prefect
+def test_a_full_disk_keeps_nobody_from_ending_at_zero(tmp_path: Path, small_disk: Path, prefect_server: str) -> None:
+    arguments = [*write_local(tmp_path, "250m"), "--results", str(small_disk / "results")]
+    done = sandgauge(*arguments, cwd=tmp_path, PREFECT_API_URL=prefect_server)
+    assert done.returncode == 3
+    assert "No space left on device" in done.stderr
+    assert not list((tmp_path / "state" / "sandboxes").glob("*"))
+    done = sandgauge("clean", "target.yaml", "--results", str(small_disk / "results"), "--json", cwd=tmp_path)
+    [cleaned] = json.loads(done.stdout)
+    assert not any(cleaned["found"].values())
+    assert "No space left" in cleaned["trouble"]
+    assert done.returncode == 3
