@@ -117,10 +117,8 @@ def _literal(path: Path) -> str:
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> list[_Column]:
-    query = """
-        SELECT column_name, data_type, NOT is_nullable FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index
-    """
-    return [_Column(*row) for row in connection.execute(query, [table]).fetchall()]
+    rows = connection.execute(f"PRAGMA table_info('{table}')").fetchall()
+    return [_Column(name, kind, needed) for _, name, kind, needed, *_ in rows]
 
 
 def _readable(columns: list[_Column]) -> str:

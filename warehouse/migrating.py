@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import cast
@@ -96,7 +99,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: str, migrations: list[M
     """
     migrations = read_migrations() if migrations is None else migrations
     if not has_table(connection, "schema_migrations"):
-        connection.execute(_BOOKKEEPING)
+        _in_one(connection, _BOOKKEEPING)
     applied = _applied(connection)
     _refuse_what_is_foreign(applied, migrations, file)
     for migration in migrations:
@@ -140,14 +143,23 @@ def _refuse_what_is_foreign(applied: dict[int, tuple[str, str]], migrations: lis
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, number: int, name: str, text: str, sha256: str) -> None:
+    def record() -> None:
+        connection.execute("DELETE FROM schema_migrations WHERE number = ?", [number])
+        connection.execute("INSERT INTO schema_migrations VALUES (?, ?, ?, now())", [number, name, sha256])
+
+    _in_one(connection, text, record)
+
+
+def _in_one(connection: duckdb.DuckDBPyConnection, text: str, record: Callable[[], None] = lambda: None) -> None:
+    """Run a script and what records it in one transaction: all or nothing."""
     connection.execute("BEGIN")
     try:
         connection.execute(text)
-        connection.execute("DELETE FROM schema_migrations WHERE number = ?", [number])
-        connection.execute("INSERT INTO schema_migrations VALUES (?, ?, ?, now())", [number, name, sha256])
+        record()
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        with suppress(duckdb.Error):  # what went wrong may have ended the transaction already
+            connection.execute("ROLLBACK")
         raise
 
 
@@ -160,6 +172,7 @@ def _refresh_views(connection: duckdb.DuckDBPyConnection, before: str) -> None:
     _apply(connection, _VIEWS, "views", drops + text, sha256)
 
 
+@cache
 def _views_text() -> tuple[str, str]:
     """All views as one script, and its SHA-256."""
     text = "\n".join(read_views().values())

@@ -68,6 +68,8 @@ class Warehouse:
             WarehouseError: it is in use for longer than that, is no warehouse, or is too new.
         """
         path = Path(path)
+        if read_only and not path.exists():
+            raise WarehouseError(f"{path}: there is no such file")
         lock = _take_lock(path, wait_s)
         try:
             return cls(path, _open_current(path, read_only, wait_s), lock)
@@ -119,9 +121,20 @@ class Warehouse:
         return Landed(run_id, rows, broken)
 
     def land_all(self, results: Path) -> list[Landed]:
-        """Land every run of a results folder."""
-        folders = sorted(folder.parent for folder in results.glob("runs/*/segments"))
-        return [self.land(folder) for folder in folders]
+        """Land every run of a results folder; one that cannot be landed keeps no other from it.
+
+        Raises:
+            WarehouseError: a run was not landed; the first of them.
+        """
+        landed, trouble = [], None
+        for segments in sorted(results.glob("runs/*/segments")):
+            try:
+                landed.append(self.land(segments.parent))
+            except WarehouseError as error:
+                trouble = trouble or error
+        if trouble:
+            raise trouble
+        return landed
 
     def query(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Ask in SQL; returns the names of the columns, and the rows.
@@ -205,8 +218,6 @@ def _open_current(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPy
 
 def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConnection:
     is_new = not path.exists()
-    if read_only and is_new:
-        raise WarehouseError(f"{path}: there is no such file")
     retrying = Retrying(
         retry=retry_if_exception(_is_locked), stop=stop_after_delay(wait_s),
         wait=wait_random_exponential(0.05, max=1.0), reraise=True,

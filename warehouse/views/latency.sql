@@ -1,8 +1,8 @@
 -- Grain: one run, trial, group, operation and how (booted or restored). Times in seconds are response times; n counts
 -- attempts that worked or timed out. Percentiles as `percentile.sql` says, withheld_reason where one is missing.
 -- p50_low_s and p50_high_s are order statistics around the median that hold the true one with 95% confidence
--- (ranks (n ± 1.96 √n) / 2, the normal approximation of the binomial; David and Nagaraja, Order Statistics, 7.1).
--- They need n = 6; an end that falls on a time-out is NULL.
+-- (ranks (n ± 1.96 √n) / 2, rounded: the normal approximation of the binomial; David and Nagaraja, Order Statistics,
+-- 7.1). They need n = 6; an end that falls on a time-out is NULL.
 CREATE OR REPLACE VIEW latency AS
 WITH ranked AS (
     SELECT
@@ -20,10 +20,10 @@ WITH ranked AS (
 ),
 placed AS (
     SELECT
-        * EXCLUDE (ordered),
-        ordered[greatest(1, floor((n - 1.96 * sqrt(n)) / 2)::BIGINT)] AS low,
-        ordered[least(n, ceil(1 + (n + 1.96 * sqrt(n)) / 2)::BIGINT)] AS high
-    FROM ranked
+        * EXCLUDE (ordered, low_rank),
+        ordered[low_rank] AS low,
+        ordered[n + 1 - low_rank] AS high
+    FROM (SELECT *, greatest(1, floor((n + 1 - 1.96 * sqrt(n)) / 2))::BIGINT AS low_rank FROM ranked)
 )
 SELECT
     run_id, trial, group_name, operation, how, n, ok, timed_out, min_s,
