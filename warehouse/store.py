@@ -217,12 +217,13 @@ def _open_current(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPy
 
 
 def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConnection:
-    is_new = not path.exists()
     retrying = Retrying(
         retry=retry_if_exception(_is_locked), stop=stop_after_delay(wait_s),
         wait=wait_random_exponential(0.05, max=1.0), reraise=True,
     )  # fmt: skip
     try:
+        if not path.exists():
+            _make(path)
         return retrying(
             duckdb.connect,
             str(path),
@@ -241,11 +242,17 @@ def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConne
                 f"another program has had it open for {wait_s:g} s; close it (a DuckDB shell?), nothing is lost: "
                 f"{message}"
             )
-        elif is_new:
-            path.unlink(missing_ok=True)  # half made, as on a full disk, it would be in the way for ever
         elif "not a valid DuckDB" in message:
             message += " Move it away: `sandgauge report` makes it anew from the segments of the runs."
         raise WarehouseError(f"{path}: {message}") from error
+
+
+def _make(path: Path) -> None:
+    """Make an empty file beside it first: one half made by a full disk or a kill would be in the way for ever."""
+    half = Path(f"{path}.new")
+    half.unlink(missing_ok=True)
+    duckdb.connect(str(half)).close()
+    half.replace(path)
 
 
 def _is_locked(error: BaseException) -> bool:
