@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -23,11 +24,12 @@ from specs.targets import SimulatedTarget
 from tasks.engine.attempts import Attempts, Roster
 from tasks.engine.loops import EngineLoop
 from tasks.engine.recorder import Recorder, RecordingError
-from tasks.platforms.base import Unavailable
+from tasks.platforms.base import Fact, Unavailable
 from tasks.platforms.registry import make_platform
 from warehouse.rows import FactRow, Group, Run, Step, Trial
 
 T = TypeVar("T")
+_GENERATOR_PACKAGES = ("prefect", "duckdb")
 _UNOWNED_RUN = "a run needs a plan with at least one trial"
 
 
@@ -129,7 +131,7 @@ class Session:
             self.attempts = Attempts(self.run_id, self.recorder, asyncio.get_running_loop().time)
             self.run.started_at = datetime.now(UTC).isoformat()
             self.recorder.write(self.run)
-            for fact in await self.platform.facts():
+            for fact in [*await self.platform.facts(), *_generator_facts()]:
                 self.recorder.write(FactRow(self.run_id, fact.key, fact.value, fact.unit, fact.source, fact.reason))
             self.recorder.flush()
         except BaseException:
@@ -213,3 +215,12 @@ class Session:
                 self.recorder.close()
             finally:
                 self.engine.close()
+
+
+def _generator_facts() -> list[Fact]:
+    """What is true of the process that makes the load."""
+    return [
+        Fact("generator.cpu_count", str(os.cpu_count()), source="os.cpu_count"),
+        Fact("generator.python", platform.python_version(), source="platform"),
+        *(Fact(f"generator.{name}", version(name), source="installed package") for name in _GENERATOR_PACKAGES),
+    ]
