@@ -242,7 +242,7 @@ def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConne
                 f"another program has had it open for {wait_s:g} s; close it (a DuckDB shell?), nothing is lost: "
                 f"{message}"
             )
-        elif "not a valid DuckDB" in message:
+        elif "not a valid DuckDB" in message or "replaying WAL" in message:
             message += " Move it away: `sandgauge report` makes it anew from the segments of the runs."
         raise WarehouseError(f"{path}: {message}") from error
 
@@ -251,6 +251,7 @@ def _make(path: Path) -> None:
     """Make an empty file beside it first: one half made by a full disk or a kill would be in the way for ever."""
     half = Path(f"{path}.new")
     half.unlink(missing_ok=True)
+    Path(f"{path}.wal").unlink(missing_ok=True)  # of a file that was moved away; it fits no other
     duckdb.connect(str(half)).close()
     half.replace(path)
 
