@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from tests.warehouse.segments import RunMaker, latency_run, whole_run
@@ -211,9 +210,6 @@ def test_what_was_not_yet_written_to_a_file_that_was_moved_away_is_in_nobodys_wa
     python(DIE_WITH_A_LOG, path).wait(timeout=30)
     assert Path(f"{path}.wal").exists()
     path.rename(results / "away.duckdb")
-    duckdb.connect(str(path)).close()
-    assert "Move it away" in message_of(path)
-    path.unlink()
     with Warehouse.open(path) as warehouse:
         assert warehouse.land(run_dir).rows["attempts"] == 1
 
