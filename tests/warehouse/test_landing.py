@@ -72,7 +72,7 @@ def test_a_garbled_line_costs_itself_is_counted_and_spoils_the_verdict(
     assert (landed.rows["attempts"], landed.broken_lines) == (2, 1)
     assert warehouse.one("SELECT verdict, reason FROM run_verdicts") == (
         "partial",
-        "1 lines of its segments could not be read",
+        "lines of its segments that could not be read: 1",
     )
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,56 @@ def test_where_nothing_worked_there_is_no_figure(land: Land) -> None:
     assert record["withheld_reason"] == "none of 30 worked"
 
 
+def around_the_median(n: int, reach: int) -> float:
+    """The share of samples of n whose true median lies from the `reach`-th value to the `reach`-th from above."""
+    return 1 - 2 * sum(math.comb(n, below) for below in range(reach)) / 2**n
+
+
+def test_the_interval_of_a_p50_is_as_narrow_as_95_percent_allow(land: Land) -> None:
+    made = whole_run()
+    sizes = [*range(1, 60), 100, 101, 137, 250]
+    for n in sizes:
+        for number in range(n):
+            made.attempt(seconds=(number + 1) / 8, trial=n)
+    rows = land(made).rows("SELECT n, p50_low_s * 8, p50_high_s * 8 FROM latency ORDER BY n")
+    assert [n for n, low, high in rows] == sizes
+    assert [(low, high) for n, low, high in rows if n < 6] == [(None, None)] * 5
+    for n, low, high in rows[5:]:
+        assert low + high == n + 1
+        assert around_the_median(n, int(low)) >= 0.95
+        assert around_the_median(n, int(low) + 2) < 0.95
+
+
+def test_the_interval_of_a_p50_holds_the_true_one_as_often_as_it_says(land: Land) -> None:
+    made, random_ = whole_run(), random.Random(11)
+    for trial in range(500):
+        for _ in range(30):
+            made.attempt(seconds=random_.lognormvariate(0, 1), trial=trial)
+    [(held, samples)] = land(made).rows(
+        "SELECT count(*) FILTER (1.0 BETWEEN p50_low_s AND p50_high_s), count(*) FROM latency"
+    )
+    assert samples == 500
+    assert 0.92 * 500 <= held <= 0.985 * 500
+
+
+def test_an_interval_that_ends_on_a_time_out_has_no_end(land: Land) -> None:
+    record = only(land(with_times([1.0] * 6, timed_out=4)), "latency")
+    assert (record["p50_s"], record["p50_low_s"], record["p50_high_s"]) == (1.0, 1.0, None)
+
+
+def test_the_bound_of_a_percentile_is_the_shortest_wait(land: Land) -> None:
+    made = with_times([1.0] * 4)
+    for waited in (9.0, 7.0, 8.0, 7.5, 20.0):
+        made.attempt(seconds=waited, outcome="timed_out")
+    record = only(land(made), "latency")
+    assert (record["p50_s"], record["p50_censored"], record["max_s"], record["max_censored"]) == (7.0, True, 20.0, True)
+
+
+def test_what_worked_without_having_been_timed_takes_no_rank(land: Land) -> None:
+    record = only(land(with_times([1.0, 2.0, 3.0, 4.0, 5.0]).attempt(ready_s=None)), "latency")
+    assert (record["n"], record["ok"], record["p50_s"], record["max_s"]) == (5, 5, 3.0, 5.0)
+
+
 def test_refused_and_failed_are_counted_and_take_no_rank(land: Land) -> None:
     made = with_times([2.0] * 5)
     for outcome in ("refused", "refused", "failed", "unknown", "unsupported", "cancelled", "skipped"):
@@ -173,6 +225,25 @@ def test_density_follows_the_batches(land: Land) -> None:
     assert ceiling["bytes_per_sandbox"] == pytest.approx(12 * MIB)
 
 
+def test_memory_of_several_nodes_adds_up(land: Land) -> None:
+    made = ramp()
+    for row in list(made.rows):
+        if getattr(row, "metric", None) == "memory_bytes":
+            made.sample("memory_bytes", row.value / 2, row.at_s, subject="other")
+            made.sample("memory_bytes", None, row.at_s, subject="silent", reason="no answer")
+    warehouse = land(made)
+    assert warehouse.one("SELECT node_memory_bytes FROM density ORDER BY batch") == (1.5 * 1120 * MIB,)
+    assert only(warehouse, "density_ceiling")["bytes_per_sandbox"] == pytest.approx(18 * MIB)
+
+
+def test_density_is_not_asked_of_rounds(land: Land) -> None:
+    made = whole_run()
+    for round_number in range(3):
+        for _ in range(5):
+            made.attempt(round=round_number, batch=round_number)
+    assert land(made).rows("SELECT * FROM density") == []
+
+
 def test_density_says_what_was_not_measured(land: Land) -> None:
     records = land(ramp(hold=0.0, refused=8)).records("SELECT * FROM density ORDER BY batch")
     assert {record["node_memory_bytes"] for record in records} == {None}
@@ -224,3 +295,17 @@ def test_run_summary_is_one_row_a_run(land: Land) -> None:
     record = only(land(density_run()), "run_summary WHERE scenario = 'test'")
     assert (record["attempts"], record["ok"], record["refused"], record["seconds"]) == (2, 1, 1, 100.0)
     assert record["verdict"] == "valid"
+
+
+def test_run_summary_counts_what_has_an_unknown_outcome_as_failed(land: Land) -> None:
+    made = whole_run()
+    for outcome in ("failed", "unknown", "unsupported", "timed_out"):
+        made.attempt(outcome=outcome)
+    record = only(land(made), "run_summary")
+    assert [record[name] for name in ("ok", "refused", "failed", "timed_out")] == [0, 0, 3, 1]
+
+
+def test_a_killed_run_is_summed_up_from_its_first_row(land: Land) -> None:
+    record = only(land(RunMaker().run(outcome=None, ended_at=None)), "run_summary")
+    assert (record["verdict"], record["seconds"], record["attempts"], record["ok"]) == ("partial", None, 0, 0)
+    assert record["reason"] == "the run has no end: it was killed, or is still running"

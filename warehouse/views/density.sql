@@ -1,9 +1,9 @@
 -- Grain: one run, trial and batch of a load that adds sandboxes: that resumes them in one round, in more batches than
 -- one or until it is refused, and neither suspends nor deletes any. Times in seconds, memory in bytes.
---   running             sandboxes that ran when the batch had been resumed
+--   running             sandboxes that this load had resumed when the batch was over
 --   resume_p50_s        median response time of the batch's resumes, as `percentile.sql` says; n counts those that
 --                       worked or timed out, p50_reason says why it is withheld
---   node_memory_bytes   memory in use on the node, the mean of the last second of samples after the batch
+--   node_memory_bytes   memory in use on all nodes, each the mean of its last second of samples after the batch
 --   refused, resource   resumes or creates of the batch that were refused, and which booking was full
 CREATE OR REPLACE VIEW density AS
 WITH stepped AS (
@@ -41,15 +41,19 @@ lasting AS (
 ),
 sampled AS (
     SELECT
-        l.run_id, l.trial, l.step, l.batch, s.value,
-        s.at_s > max(s.at_s) OVER (PARTITION BY l.run_id, l.trial, l.step, l.batch) - 1.0 AS is_last
+        l.run_id, l.trial, l.step, l.batch, s.subject, s.value,
+        s.at_s > max(s.at_s) OVER (PARTITION BY l.run_id, l.trial, l.step, l.batch, s.subject) - 1.0 AS is_last
     FROM lasting AS l
     JOIN samples AS s
         ON s.run_id = l.run_id AND s.trial = l.trial AND s.step = l.step
-        AND s.scope = 'node' AND s.metric = 'memory_bytes' AND s.at_s >= l.ended_s AND s.at_s < l.until_s
+        AND s.scope = 'node' AND s.metric = 'memory_bytes' AND s.value IS NOT NULL
+        AND s.at_s >= l.ended_s AND s.at_s < l.until_s
+),
+of_node AS (
+    SELECT run_id, trial, step, batch, subject, avg(value) AS bytes FROM sampled WHERE is_last GROUP BY ALL
 ),
 used AS (
-    SELECT run_id, trial, step, batch, avg(value) AS node_memory_bytes FROM sampled WHERE is_last GROUP BY ALL
+    SELECT run_id, trial, step, batch, sum(bytes) AS node_memory_bytes FROM of_node GROUP BY ALL
 )
 SELECT
     l.run_id, l.trial, l.step, l.batch, l.group_name, l.running, l.resumed, l.n,

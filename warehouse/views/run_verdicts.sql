@@ -11,7 +11,10 @@ WITH unfinished AS (
     SELECT run_id, count(*) AS trials FROM trials WHERE outcome IS DISTINCT FROM 'finished' GROUP BY ALL
 ),
 undone AS (
-    SELECT run_id, count(*) AS steps FROM steps WHERE coalesce(outcome, '') NOT IN ('finished', 'refused') GROUP BY ALL
+    SELECT
+        run_id, count(*) AS all_steps,
+        count(*) FILTER (coalesce(outcome, '') NOT IN ('finished', 'refused')) AS steps
+    FROM steps GROUP BY ALL
 ),
 made AS (
     SELECT run_id, count(*) AS trials FROM trials GROUP BY ALL
@@ -44,7 +47,7 @@ evidence AS (
         coalesce(m.trials, 0) AS trials, coalesce(u.trials, 0) AS unfinished_trials,
         coalesce(l.attempts, 0) AS attempts, l.lateness_p99_s, g.loop_lag_p99_s, d.leftovers,
         coalesce(d.counted_at_start, 0) AS counted_at_start, coalesce(d.counted_at_end, 0) AS counted_at_end,
-        coalesce(n.steps, 0) AS unfinished_steps, coalesce(b.lines, 0) AS broken_lines
+        coalesce(n.all_steps, 0) AS steps, coalesce(n.steps, 0) AS unfinished_steps, coalesce(b.lines, 0) AS broken_lines
     FROM runs AS r
     LEFT JOIN made AS m ON m.run_id = r.run_id
     LEFT JOIN unfinished AS u ON u.run_id = r.run_id
@@ -59,12 +62,14 @@ judged AS (
         *,
         CASE
             WHEN outcome IS NULL THEN 'the run has no end: it was killed, or is still running'
-            WHEN outcome <> 'finished' THEN 'the run was ' || outcome || coalesce(': ' || nullif(error, outcome), '')
+            WHEN outcome <> 'finished' THEN
+                'the run ' || CASE outcome WHEN 'failed' THEN 'failed' ELSE 'was ' || outcome END
+                || coalesce(': ' || nullif(error, outcome), '')
             WHEN trials < trials_planned THEN trials || ' of ' || trials_planned || ' trials were begun'
-            WHEN unfinished_trials > 0 THEN unfinished_trials || ' trials did not finish'
-            WHEN unfinished_steps > 0 THEN unfinished_steps || ' steps did not finish'
+            WHEN unfinished_trials > 0 THEN unfinished_trials || ' of ' || trials || ' trials did not finish'
+            WHEN unfinished_steps > 0 THEN unfinished_steps || ' of ' || steps || ' steps did not finish'
             WHEN attempts = 0 THEN 'no attempt was made'
-            WHEN broken_lines > 0 THEN broken_lines || ' lines of its segments could not be read'
+            WHEN broken_lines > 0 THEN 'lines of its segments that could not be read: ' || broken_lines
         END AS partial_reason,
         CASE
             WHEN leftovers IS NOT NULL THEN 'leftovers: ' || leftovers
