@@ -7,23 +7,18 @@ rows are landed before the clean-up starts, and the clean-up does not depend on 
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
 from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 
+from flows.ending import end_early
 from flows.requests import RunRequest
 from specs.models import LoadStep
 from specs.plan import PlannedTrial, step_label
-from tasks.cleanup import NotClean, clean_session, cleanup_step, describe_left, final_cleanup
-from tasks.landing import land, land_run
+from tasks.cleanup import cleanup_step, final_cleanup
+from tasks.landing import land_run
 from tasks.load import load_step
 from tasks.provisioning import provision_step
 from tasks.reporting import RunResult, report_run
@@ -77,58 +72,3 @@ async def run_trial(session: Session, trial: PlannedTrial) -> None:
                 await cleanup_step(session, trial, index, number)
             else:
                 await provision_step(session, trial, index, number)
-
-
-def end_early(session: Session, error: BaseException) -> None:
-    """Keep the rows and end at zero, whatever ended the run: a failure, Ctrl-C, a cancellation.
-
-    Nothing here awaits in the flow's own event loop, which may be on its way down.
-    """
-    cancelled = isinstance(error, asyncio.CancelledError | KeyboardInterrupt | SystemExit) or (
-        type(error).__name__ == "TerminationSignal"
-    )
-    with _not_interrupted():
-        _end_early(session, "cancelled" if cancelled else "failed", None if cancelled else str(error))
-
-
-def _end_early(session: Session, outcome: str, error: str | None) -> None:
-    """Do every part of it, also when one before fails, such as on a full disk; the first failure is told."""
-    failures: list[Exception] = []
-    parts: list[Callable[[], None]] = [
-        lambda: session.end(outcome, error),
-        lambda: land(session.results, session.run_id),
-        lambda: _end_at_zero(session),
-        session.recorder.flush,
-        lambda: land(session.results, session.run_id),
-    ]
-    for part in parts:
-        try:
-            part()
-        except Exception as failure:  # noqa: BLE001 - whatever it is, the rest must still be done
-            failures.append(failure)
-    if failures:
-        raise failures[0]
-
-
-def _end_at_zero(session: Session) -> None:
-    cleaned = session.in_engine(clean_session(session, None, end=True))
-    if not cleaned.clean:
-        raise NotClean(describe_left(cleaned.left))
-
-
-@contextmanager
-def _not_interrupted() -> Iterator[None]:
-    """Ending at zero takes seconds; a second Ctrl-C must not make it end at something else."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def still_at_it(*_: object) -> None:
-        print("still ending at zero, which takes some seconds", file=sys.stderr)
-
-    before = {number: signal.signal(number, still_at_it) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
