@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from warehouse.checks import answer_checks
+from warehouse.sql import query
 from warehouse.store import Warehouse, WarehouseError
 
 
@@ -14,7 +16,7 @@ def warehouse_file(results: Path) -> Path:
 
 
 def land_leftovers(results: Path) -> list[str]:
-    """Land every run whose segments hold rows that the warehouse lacks; returns their ids.
+    """Land every run whose segments hold rows that the warehouse lacks, and answer its checks; returns their ids.
 
     Raises:
         warehouse.store.WarehouseError: the warehouse cannot be opened; the segments stay.
@@ -22,7 +24,11 @@ def land_leftovers(results: Path) -> list[str]:
     if not (results / "runs").is_dir():
         return []
     with Warehouse.open(warehouse_file(results)) as warehouse:
-        return [landed.run_id for landed in warehouse.land_all(results) if not landed.already]
+        try:
+            return [landed.run_id for landed in warehouse.land_all(results) if not landed.already]
+        finally:
+            for (run_id,) in warehouse.rows(query("unanswered_runs")):
+                answer_checks(warehouse, run_id)
 
 
 def newest_run(results: Path) -> str:
@@ -37,7 +43,7 @@ def newest_run(results: Path) -> str:
     return str(rows[0][0])
 
 
-def ask(results: Path, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def ask(results: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Land what is not landed yet, then ask the warehouse.
 
     Raises:
@@ -47,4 +53,4 @@ def ask(results: Path, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     if not warehouse_file(results).exists():
         raise WarehouseError(f"{results}: holds no run yet; `sandgauge run density --on local` makes one")
     with Warehouse.open(warehouse_file(results), read_only=True) as warehouse:
-        return warehouse.query(query)
+        return warehouse.query(sql)

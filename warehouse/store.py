@@ -95,6 +95,8 @@ class Warehouse:
     def land(self, run_dir: Path) -> Landed:
         """Land what a run's segments hold and the warehouse lacks, all of it or nothing.
 
+        Answers to the run's checks go when rows come, since they rested on fewer.
+
         Raises:
             WarehouseError: it did not work; the segments are as they were.
         """
@@ -109,6 +111,7 @@ class Warehouse:
                 for segment in grown:
                     rows[segment.table], more = land_segment(self._connection, segment)
                     broken += more
+                self._connection.execute("DELETE FROM checks WHERE run_id = ?", [run_id])
                 self._connection.execute("COMMIT")
             except BaseException:
                 with suppress(duckdb.Error):
