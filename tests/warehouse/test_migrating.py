@@ -8,6 +8,7 @@ import pytest
 from tests.warehouse.segments import whole_run
 from warehouse.errors import WarehouseError
 from warehouse.migrating import Migration, migrate, read_migrations, read_views
+from warehouse.rows import TABLES
 from warehouse.store import Warehouse
 
 
@@ -25,6 +26,62 @@ def count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     row = connection.execute(query).fetchone()
     assert row
     return int(row[0])
+
+
+def tables(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+
+
+# Files in the field have had these. Once one is released, add a migration instead of editing it.
+KNOWN = {1: "da705d49551576d9daf2ca0206f911aa407b7c3e6336a0e33900090c71ff8d65"}
+
+
+def test_no_migration_was_edited() -> None:
+    assert {migration.number: migration.sha256 for migration in read_migrations()} == KNOWN
+
+
+def test_a_fresh_file_has_every_migration_once(connection: duckdb.DuckDBPyConnection) -> None:
+    for _ in range(2):
+        migrate(connection, "file", with_another())
+        numbers = connection.execute("SELECT number FROM schema_migrations ORDER BY number").fetchall()
+        assert numbers == [(0,), (1,), (2,)]
+    assert {*TABLES, "checks", "landed_segments", "schema_migrations"} == tables(connection)
+
+
+def test_several_migrations_are_applied_in_order_from_any_version(connection: duckdb.DuckDBPyConnection) -> None:
+    first = Migration(1, "first", "CREATE TABLE old (x BIGINT); INSERT INTO old VALUES (1), (2)")
+    others = [
+        Migration(2, "second", "ALTER TABLE old ADD COLUMN y BIGINT; UPDATE old SET y = x * 10"),
+        Migration(3, "third", "ALTER TABLE old RENAME TO renamed"),
+    ]
+    views = {"v": "CREATE OR REPLACE VIEW v AS SELECT 1 AS one;"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("warehouse.migrating._views_text", lambda: (views["v"], "views"))
+        migrate(connection, "file", [first])
+        migrate(connection, "file", [first, *others])
+        migrate(connection, "file", [first, *others])
+    assert connection.execute("SELECT x, y FROM renamed ORDER BY x").fetchall() == [(1, 10), (2, 20)]
+
+
+def test_views_are_made_anew_when_their_text_changes(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate(connection, "file")
+    text = "CREATE OR REPLACE VIEW fresh AS SELECT run_id FROM runs;"
+    monkeypatch.setattr("warehouse.migrating._views_text", lambda: (text, "another"))
+    migrate(connection, "file")
+    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    assert views == [("fresh",)]
+
+
+def test_views_that_cannot_be_made_leave_the_old_ones(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate(connection, "file")
+    monkeypatch.setattr("warehouse.migrating._views_text", lambda: ("CREATE VIEW x AS SELECT nonsense", "another"))
+    with pytest.raises(duckdb.Error):
+        migrate(connection, "file")
+    assert connection.execute("SELECT * FROM run_summary").fetchall() == []
 
 
 def test_an_older_file_is_upgraded_and_loses_nothing(results: Path) -> None:
