@@ -147,9 +147,10 @@ class Warehouse:
         """
         try:
             result = self._connection.execute(sql, values if isinstance(values, dict) else list(values) or None)
-            columns = [column[0] for column in result.description or []]
-            return columns, result.fetchall()
-        except duckdb.Error as error:
+            if result is None:  # nothing but blanks and comments
+                raise WarehouseError("there is no statement to run")
+            return [column[0] for column in result.description or []], result.fetchall()
+        except (duckdb.Error, ValueError, OverflowError) as error:  # the latter: text or values Python cannot hold
             raise WarehouseError(str(error).strip()) from error
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:

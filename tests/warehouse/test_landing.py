@@ -230,9 +230,16 @@ def test_a_full_disk_gives_an_error_and_the_segments_stay(results: Path) -> None
         assert warehouse.land(run_dir).rows["attempts"] == 532
 
 
-def test_a_wrong_query_says_what_is_wrong(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match="no_such_table"):
-        warehouse.query("SELECT * FROM no_such_table")
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT * FROM no_such_table", "no_such_table"), ("SELEC 1", "syntax error"), ("SELECT $a", "not provided"),
+        ("", "no statement"), ("-- nothing", "no statement"), ("SELECT '\udcff'", "surrogates not allowed"),
+    ],
+)  # fmt: skip
+def test_a_wrong_query_says_what_is_wrong(warehouse: Warehouse, sql: str, message: str) -> None:
+    with pytest.raises(WarehouseError, match=message):
+        warehouse.query(sql)
 
 
 def test_nothing_can_be_changed_through_a_warehouse_opened_to_read(results: Path) -> None:
