@@ -228,7 +228,7 @@ def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConne
     try:
         if not path.exists():
             _make(path)
-        return retrying(
+        connection = retrying(
             duckdb.connect,
             str(path),
             read_only=read_only,
@@ -239,6 +239,8 @@ def _connect(path: Path, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConne
                 "threads": min(4, os.cpu_count() or 1),
             },
         )
+        connection.execute("SET enable_progress_bar = false")  # it would be drawn into what a script reads
+        return connection
     except (duckdb.Error, OSError) as error:
         message = first_line(error)
         if _is_locked(error):
