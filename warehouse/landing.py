@@ -88,7 +88,6 @@ def whole_lines(path: Path) -> int:
 
 def land_segment(connection: duckdb.DuckDBPyConnection, segment: Segment) -> tuple[int, int]:
     """Replace a run's rows of one table by those of a segment; returns the rows, and the lines left out."""
-    mine = [segment.run_id, segment.table]
     columns = _columns(connection, segment.table)
     connection.execute(f"DELETE FROM {segment.table} WHERE run_id = ?", [segment.run_id])
     values = {"path": _literal(segment.path), "run_id": segment.run_id}
@@ -96,9 +95,18 @@ def land_segment(connection: duckdb.DuckDBPyConnection, segment: Segment) -> tup
     if segment.table in KEYS:
         readable = _count(connection, f"SELECT count(*) FROM {_readable(columns)}", values)
     broken = max(0, _lines(segment) - readable)  # the segment may have grown meanwhile
-    connection.execute("DELETE FROM landed_segments WHERE run_id = ? AND table_name = ?", mine)
-    connection.execute("INSERT INTO landed_segments VALUES (?, ?, ?, ?, ?, now())", [*mine, segment.size, rows, broken])
     return rows, broken
+
+
+def note_landed(connection: duckdb.DuckDBPyConnection, landed: list[tuple[Segment, int, int]]) -> None:
+    """Note how far segments of a run were landed, with how many rows and lines left out."""
+    run_id = landed[0][0].run_id
+    tables = ", ".join(f"'{segment.table}'" for segment, _, _ in landed)
+    connection.execute(f"DELETE FROM landed_segments WHERE run_id = ? AND table_name IN ({tables})", [run_id])
+    values = ", ".join(
+        f"($1, '{segment.table}', {segment.size}, {rows}, {lost}, now())" for segment, rows, lost in landed
+    )
+    connection.execute(f"INSERT INTO landed_segments VALUES {values}", [run_id])
 
 
 def _lines(segment: Segment) -> int:

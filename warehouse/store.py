@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from warehouse.errors import WarehouseError
-from warehouse.landing import land_segment, segments_to_land
+from warehouse.landing import land_segment, note_landed, segments_to_land
 from warehouse.migrating import is_current, migrate
 
 __all__ = ["Landed", "Warehouse", "WarehouseError"]
@@ -101,16 +101,14 @@ class Warehouse:
             WarehouseError: it did not work; the segments are as they were.
         """
         run_id = run_dir.name
-        rows, broken = {}, 0
         try:
             grown = segments_to_land(self._connection, run_dir)
             if not grown:
                 return Landed(run_id)
             self._connection.execute("BEGIN")
             try:
-                for segment in grown:
-                    rows[segment.table], more = land_segment(self._connection, segment)
-                    broken += more
+                landed = [(segment, *land_segment(self._connection, segment)) for segment in grown]
+                note_landed(self._connection, landed)
                 self._connection.execute("DELETE FROM checks WHERE run_id = ?", [run_id])
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -121,7 +119,7 @@ class Warehouse:
             raise WarehouseError(
                 f"{self.path}: run {run_id} was not landed: {first_line(error)}; its rows stay in {run_dir}/segments"
             ) from error
-        return Landed(run_id, rows, broken)
+        return Landed(run_id, {segment.table: rows for segment, rows, _ in landed}, sum(lost for *_, lost in landed))
 
     def land_all(self, results: Path) -> list[Landed]:
         """Land every run of a results folder; one that cannot be landed keeps no other from it.
