@@ -58,7 +58,7 @@ def plan(
     """Show what would run: trials, attempts, sandboxes and rows; touches nothing."""
     from flows.planning import describe_plan, plan_table
 
-    plans = output.plans_or_exit(scenarios, on, overrides or [])
+    plans = output.plans_or_exit(scenarios, on, overrides or [], as_json=as_json)
     if as_json:
         print(json.dumps([describe_plan(each) for each in plans], indent=2))
         return

@@ -58,7 +58,7 @@ def _require(url: str) -> None:
             return
     except urllib.error.HTTPError:
         return  # something answers; what it makes of us is Prefect's to find out
-    except (urllib.error.URLError, OSError) as error:
+    except (urllib.error.URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise ServerError(
             f"no Prefect server answers at {url} ({reason}): start it, or unset PREFECT_API_URL to use a temporary one"

@@ -102,7 +102,8 @@ def ask_runsc(program: str) -> Known:
 
 def _output(*argv: str) -> str:
     done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=_CALL_BOUND_S, check=True, stdin=subprocess.DEVNULL
+        argv, capture_output=True, text=True, errors="replace", timeout=_CALL_BOUND_S, check=True,
+        stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return done.stdout or done.stderr  # flags go to standard error in some releases
 
