@@ -35,17 +35,20 @@ def trial_text(record: dict[str, Any]) -> str:
 def summary_rows(warehouse: Warehouse, run_id: str) -> list[dict[str, str]]:
     """One row a trial, operation and way of starting, as text with units.
 
-    `n` counts the attempts that were made; percentiles are over those that worked or timed out.
+    Where a run has several groups, the operation says whose it is. `n` counts the attempts that
+    were made; percentiles are over those that worked or timed out.
     """
-    return [_summary_row(record) for record in warehouse.records(query("summary"), {"run_id": run_id})]
+    records = warehouse.records(query("summary"), {"run_id": run_id})
+    several = len({record["group_name"] for record in records}) > 1
+    return [_summary_row(record, f"{record['group_name']}: " if several else "") for record in records]
 
 
-def _summary_row(record: dict[str, Any]) -> dict[str, str]:
+def _summary_row(record: dict[str, Any], group: str) -> dict[str, str]:
     highest = show_seconds(record["max_s"], censored=bool(record["max_censored"]))
     spread = f"{show_seconds(record['min_s'])} to {highest}" if record["min_s"] is not None else "–"
     return {
         "trial": trial_text(record),
-        "operation": f"{record['operation']}{' (' + record['how'] + ')' if record['how'] else ''}",
+        "operation": f"{group}{record['operation']}{' (' + record['how'] + ')' if record['how'] else ''}",
         "n": str(record["n"]),
         "ok": str(record["ok"]),
         "refused": str(record["refused"]),

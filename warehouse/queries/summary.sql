@@ -1,6 +1,7 @@
 -- One row a trial, group, operation and how: what came of the attempts, beside the latency of those that count in one.
 SELECT
-    t.matrix, t.repetition, max(t.repetition) OVER () AS repetitions, o.operation, o.how,
+    t.matrix, t.repetition, max(t.repetition) OVER () AS repetitions, o.group_name, o.operation,
+    o.how,
     o.attempts - o.skipped - o.cancelled AS n, o.ok, o.refused, o.failed, o.timed_out,
     o.skipped + o.cancelled AS not_made,
     l.p50_s, l.p50_censored, l.p95_s, l.p95_censored, l.min_s, l.max_s, l.max_censored, l.withheld_reason
