@@ -7,11 +7,15 @@ models, with a place for every error, is in `specs.loading`; how they become tri
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from specs.figures import FIGURES
 from specs.quantities import Bytes, Millicores, PositiveSeconds, Seconds
+from specs.workloads import MEMORY, WORKLOADS
 
 Operation = Literal["create", "resume", "suspend", "wake", "exec", "delete"]
 OPERATIONS: tuple[str, ...] = get_args(Operation)
@@ -54,6 +58,21 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _workload_of(runs_on: str) -> Callable[[str | None], str | None]:
+    def check(name: str | None) -> str | None:
+        known = [workload.name for workload in WORKLOADS.values() if workload.runs_on == runs_on]
+        if name is not None and name not in known:
+            raise ValueError(f"no program for this place is called {name!r:.60}; known are {', '.join(known)}")
+        return name
+
+    return check
+
+
+When = Annotated[
+    dict[str, Value], Field(description="matrix values with which the step is done; with others it is left out")
+]
+
+
 class Group(Model):
     """Sandboxes that share a spec."""
 
@@ -63,7 +82,26 @@ class Group(Model):
     command: list[Argument] = Field(
         default=["/usr/bin/sleep", "infinity"], min_length=1, description="the program that each sandbox runs"
     )
+    workload: Annotated[str | None, AfterValidator(_workload_of("group"))] = Field(
+        default=None, description="a built-in program that each sandbox runs, in place of `command`"
+    )
     env: dict[str, Argument] = Field(default={}, description="environment variables of that program")
+    background: bool = Field(
+        default=False, description="the group loads the node while others are measured; the verdict says when it stops"
+    )
+
+    @model_validator(mode="after")
+    def _runs_one_thing(self) -> Group:
+        if self.workload is not None and "command" in self.model_fields_set:
+            raise ValueError("give one of command and workload")
+        return self
+
+    @property
+    def argv(self) -> list[str]:
+        """The command line of the program that each sandbox runs."""
+        if self.workload is None:
+            return self.command
+        return [str(self.memory) if part == MEMORY else part for part in WORKLOADS[self.workload].argv()]
 
 
 class InFlight(Model):
@@ -105,10 +143,38 @@ Pacing = Annotated[
 ]
 
 
+Command = Annotated[list[Argument], Field(min_length=1)]
+BuiltIn = Annotated[str, AfterValidator(_workload_of("exec"))]
+
+
 class Exec(Model):
     """Run a program inside each sandbox and wait for its end; any exit code but 0 is a failure."""
 
-    exec: list[Argument] = Field(min_length=1, description="the program and its arguments")
+    exec: Annotated[
+        Annotated[Command, Tag("(list)")] | Annotated[BuiltIn, Tag("(one)")],
+        Discriminator(
+            lambda value: "(list)" if isinstance(value, list) else "(one)" if isinstance(value, str) else None,
+            custom_error_type="expected",
+            custom_error_message="expected [program, argument, ...] or the name of a built-in program",
+        ),
+    ] = Field(description="the program and its arguments, or the name of a built-in program")
+    args: list[Argument] = Field(default=[], description="arguments of a built-in program, in place of its usual ones")
+
+    @model_validator(mode="after")
+    def _has_one_list(self) -> Exec:
+        if self.args and isinstance(self.exec, list):
+            raise ValueError("args are for a built-in program; write the arguments behind the program")
+        return self
+
+    @property
+    def argv(self) -> list[str]:
+        """The whole command line."""
+        return self.exec if isinstance(self.exec, list) else WORKLOADS[self.exec].argv(self.args)
+
+    @property
+    def program(self) -> str:
+        """What the program is called in rows."""
+        return PurePosixPath(self.exec[0]).name if isinstance(self.exec, list) else self.exec
 
 
 def _action_tag(value: Any) -> str | None:
@@ -151,6 +217,7 @@ class Load(Model):
     )
     hold: Seconds = Field(default=0.0, description="time after each batch in which only the samplers work")
     timeout: PositiveSeconds = Field(default=60.0, description="bound on each attempt")
+    when: When = {}
 
 
 class LoadStep(Model):
@@ -159,37 +226,102 @@ class LoadStep(Model):
     load: Load
 
 
+class Provision(Model):
+    """What the load finds ready: what the steps of the trial need is started here."""
+
+    upload_delay: Seconds | None = Field(
+        default=None,
+        description="time from a suspend until its snapshot is uploaded, where the platform lets it be chosen",
+    )
+
+
+class ProvisionStep(Model):
+    """The step `provision`, with wishes."""
+
+    provision: Provision
+
+
+class Durability(Model):
+    """Watch a group's snapshots until each is durable or lost, then restore some from the store alone.
+
+    Durable means that the snapshot's manifest and every object that it lists are in the store, with
+    the right size and checksum. Of those, `restore` are drawn by the trial's seed; the local copy of
+    each is removed, it is resumed, and the built-in program `verify` looks for the nonces that
+    `mark` left before the suspend.
+    """
+
+    group: Name = Field(description="the group whose snapshots are watched")
+    timeout: PositiveSeconds = Field(default=900.0, description="time until snapshots that are not durable are stuck")
+    restore: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = Field(
+        default=0, description="snapshots to restore from the store alone and to verify"
+    )
+    when: When = {}
+
+
+class DurabilityStep(Model):
+    """The step that proves snapshots durable."""
+
+    durability: Durability
+
+
+_STEPS: dict[str, type[Model]] = {"load": LoadStep, "provision": ProvisionStep, "durability": DurabilityStep}
+
+
 def _step_tag(value: Any) -> str | None:
     if isinstance(value, str):
         return "(name)"
-    return "(load)" if isinstance(value, LoadStep) or (isinstance(value, dict) and "load" in value) else None
+    for name, model in _STEPS.items():
+        if isinstance(value, model) or (isinstance(value, dict) and name in value):
+            return f"({name})"
+    return None
 
 
 Step = Annotated[
-    Annotated[Literal["cleanup", "provision"], Tag("(name)")] | Annotated[LoadStep, Tag("(load)")],
+    Annotated[Literal["cleanup", "provision"], Tag("(name)")]
+    | Annotated[LoadStep, Tag("(load)")]
+    | Annotated[ProvisionStep, Tag("(provision)")]
+    | Annotated[DurabilityStep, Tag("(durability)")],
     Discriminator(
         _step_tag,
         custom_error_type="expected",
-        custom_error_message="expected cleanup, provision or load: {group: ..., do: [...]}",
+        custom_error_message="expected cleanup, provision, load: {group: ..., do: [...]} or durability: {group: ...}",
     ),
 ]
 
-Figure = Literal["p50", "p95", "p99", "max", "attempts", "ok", "refused", "failed", "timed_out"]
-FIGURES_IN_SECONDS = frozenset({"p50", "p95", "p99", "max"})
+
+def kind_of(step: str | Model) -> str:
+    """What kind of step it is: cleanup, provision, load or durability."""
+    return step if isinstance(step, str) else next(name for name, model in _STEPS.items() if isinstance(step, model))
+
+
+def is_done(when: dict[str, Any], matrix: Mapping[str, Any]) -> bool:
+    """Whether a step with such a `when` is done with these matrix values."""
+    return all(
+        any(_same(matrix.get(key), one) for one in (wanted if isinstance(wanted, list) else [wanted]))
+        for key, wanted in when.items()
+    )
+
+
+def _same(value: Any, other: Any) -> bool:
+    # True is 1 to Python, and is not to anybody else.
+    return type(value) is type(other) and value == other
 
 
 class Check(Model):
     """A bound on one figure; its answer is pass, fail or insufficient.
 
-    `of` is OPERATION.FIGURE, such as `resume.p50` or `create.failed`, or `density.running`, the
-    largest number of sandboxes that ran at once. `where` narrows it to trials by their matrix
-    values, and to attempts by `group`, and by `how` (booted or restored).
+    `of` names the figure: OPERATION.FIGURE, such as `resume.p50` or `create.failed`, or one of the
+    whole run, such as `density.running`; `specs/figures.py` lists them all. `where` narrows it to
+    trials by their matrix values, and to attempts by `group`, by `how` (booted or restored) and by
+    `program` (of an exec), or to a `component` during an `operation`.
     """
 
-    of: str = Field(pattern=rf"^(({'|'.join(OPERATIONS)})\.({'|'.join(get_args(Figure))})|density\.running)$")
-    where: dict[str, Scalar] = Field(default={}, description="matrix values, group, or how (booted or restored)")
-    at_most: Scalar | None = Field(default=None, description="a duration such as 4s, or a whole number for counts")
-    at_least: Scalar | None = Field(default=None, description="a duration such as 4s, or a whole number for counts")
+    of: str = Field(pattern=rf"^({'|'.join(figure.replace('.', '[.]') for figure in FIGURES)})$")
+    where: dict[str, Scalar] = Field(
+        default={}, description="matrix values, group, how, program, component or operation"
+    )
+    at_most: Scalar | None = Field(default=None, description="a duration such as 4s, a size such as 20Mi, or a number")
+    at_least: Scalar | None = Field(default=None, description="a duration such as 4s, a size such as 20Mi, or a number")
 
     @model_validator(mode="after")
     def _has_one_bound(self) -> Check:

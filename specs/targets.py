@@ -23,6 +23,26 @@ class BaseTarget(Model):
     title: str = ""
 
 
+class SnapshotStore(Model):
+    """An S3 store for snapshots. Credentials come through boto3's standard chain, and never from here."""
+
+    endpoint: str | None = Field(
+        default=None,
+        pattern=r"^https?://.+",
+        description="URL of the S3 server; left out, a SeaweedFS is started on loopback for the length of the run",
+    )
+    bucket: str = Field(default="sandgauge", pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    prefix: str = Field(
+        default="snapshots",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,199}$",
+        description="keys begin with it; below it, only what carries this target's mark is touched",
+    )
+    region: str = "us-east-1"
+    upload_delay: Seconds = Field(default=300.0, description="time from a suspend until its snapshot is uploaded")
+    parallel_uploads: Count = Field(default=4, description="parts on their way at once, over all snapshots")
+    part: Bytes = Field(default=8 * 2**20, description="most bytes of one object")
+
+
 class LocalTarget(BaseTarget):
     """gVisor sandboxes on this machine, through `runsc`."""
 
@@ -36,6 +56,8 @@ class LocalTarget(BaseTarget):
         default="/var/lib/sandgauge/local", pattern=r"^/.+", description="where sandboxes and checkpoints are kept"
     )
     call_timeout: PositiveSeconds = Field(default=60.0, description="bound on each runsc call outside attempts")
+    parking: Seconds = Field(default=5.0, description="how long the router holds a request that finds no room")
+    snapshots: SnapshotStore = SnapshotStore()
 
 
 class LatencyModel(Model):
@@ -73,6 +95,9 @@ class SimulatedTarget(BaseTarget):
     allocatable: Allocatable = Allocatable(cpu="2", memory="16Gi")
     latencies: dict[Operation, LatencyModel] = {}
     restore: LatencyModel | None = Field(default=None, description="latency of a resume that restores")
+    upload_delay: Seconds = Field(default=300.0, description="time from a suspend until its snapshot is uploaded")
+    upload: LatencyModel | None = Field(default=None, description="time that an upload takes")
+    page_size: Count | None = Field(default=None, description="sandboxes that one listing gives at most")
     faults: list[Fault] = []
     seed: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] = 1
 

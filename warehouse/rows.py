@@ -37,6 +37,8 @@ class Run:
     checks_spec: list[dict[str, Any]] = field(default_factory=list)
     flow_run_id: str | None = None
     sandgauge_version: str = ""
+    suite: str | None = None
+    suite_run: str | None = None
 
 
 @dataclass(slots=True)
@@ -61,6 +63,8 @@ class Group:
     cpu_millicores: int
     memory_bytes: int
     command: list[str]
+    workload: str | None = None  # the built-in program, where it runs one
+    background: bool | None = None  # meant to load the node while other groups are measured
 
 
 @dataclass(slots=True)
@@ -68,7 +72,7 @@ class Step:
     run_id: str
     trial: int
     step: int
-    kind: str  # cleanup, provision, load
+    kind: str  # cleanup, provision, load, durability
     label: str
     group_name: str | None = None
     pacing: str | None = None
@@ -106,6 +110,33 @@ class Attempt:
     resource: str | None  # the booking that was full
     error: str | None
     detail: dict[str, Any] | None
+    program: str | None = None  # of an exec
+    inside_s: float | None = None  # by the program's own clock
+
+
+@dataclass(slots=True)
+class SnapshotRow:
+    run_id: str
+    trial: int
+    step: int
+    group_name: str
+    sandbox: str
+    generation: int
+    state: str  # local_only, uploading, durable, lost, stale, partial, stuck
+    store: str | None = None
+    suspended_s: float | None = None
+    first_byte_s: float | None = None
+    manifest_s: float | None = None
+    durable_s: float | None = None
+    size_bytes: int | None = None
+    uploaded_bytes: int | None = None
+    objects: int | None = None
+    checksum: str | None = None
+    tries: int | None = None
+    restored_s: float | None = None
+    files_ok: bool | None = None
+    memory_ok: bool | None = None
+    error: str | None = None
 
 
 @dataclass(slots=True)
@@ -128,7 +159,7 @@ class Inventory:
     run_id: str
     trial: int | None
     at_s: float
-    moment: str  # found (before the clean-up), start (after it), end (after the run's own clean-up)
+    moment: str  # found (before a clean-up), start (after it), after (a trial's steps), end (after the last clean-up)
     kind: str  # sandboxes, processes, cgroups, mounts, ...
     count: int | None
     names: list[str]
@@ -151,6 +182,7 @@ TABLES: dict[str, type] = {
     "groups": Group,
     "steps": Step,
     "attempts": Attempt,
+    "snapshots": SnapshotRow,
     "samples": Sample,
     "inventory": Inventory,
     "facts": FactRow,
@@ -161,6 +193,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "trials": ("run_id", "trial"),
     "groups": ("run_id", "trial", "group_name"),
     "steps": ("run_id", "trial", "step"),
+    "snapshots": ("run_id", "trial", "sandbox", "generation"),
     "facts": ("run_id", "key"),
 }
 """Tables whose rows may be written again, and their keys; rows of the others are written once."""

@@ -139,13 +139,57 @@ class Fact:
     reason: str | None = None
 
 
+SnapshotState = Literal["local_only", "uploading", "written", "lost", "stale", "partial"]
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One stored snapshot of a suspended sandbox."""
+    """One snapshot of a suspended sandbox, and how far it is on its way to the store.
+
+    Times are on the event loop's clock, in seconds, as the platform itself saw them happen; None
+    for what has not happened, or where it cannot be seen.
+
+    Attributes:
+        state: `local_only` (nothing sent yet), `uploading`, `written` (the platform says that all of
+            it is in the store; `Platform.verify_snapshot` proves it), `lost` (whole in no place),
+            `stale` (a newer one came before it was written), `partial` (some of it is in the store, and
+            nobody is sending the rest).
+        store: endpoint, bucket and prefix; None where there is no store.
+        tries: failed tries of its parts, plus 1; None before the first byte.
+    """
 
     sandbox: str
     generation: int
     size_bytes: int
+    state: SnapshotState = "local_only"
+    store: str | None = None
+    suspended_at: float | None = None
+    first_byte_at: float | None = None
+    written_at: float | None = None
+    uploaded_bytes: int | None = None
+    tries: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a look at the store itself found of one snapshot.
+
+    Attributes:
+        whole: the manifest and every object that it lists are there, with size and checksum.
+        checksum: SHA-256 of the manifest.
+        problem: what is missing or wrong.
+    """
+
+    whole: bool
+    objects: int | None = None
+    size_bytes: int | None = None
+    checksum: str | None = None
+    problem: str | None = None
+
+
+Need = Literal["router", "store"]
+"""What a trial's steps need beside sandboxes: `wake` a router, `durability` a store."""
 
 
 class Platform(Protocol):
@@ -159,6 +203,7 @@ class Platform(Protocol):
     name: str
     simulated: bool
     operations: frozenset[Operation]
+    provides: frozenset[Need]
 
     async def open(self) -> None:
         """Make ready to work; raises Unavailable where the platform cannot run."""
@@ -182,7 +227,29 @@ class Platform(Protocol):
 
     async def bookings(self) -> list[Booking]: ...
     async def samples(self) -> list[Reading]: ...
+
+    async def provision(self, needs: frozenset[Need], upload_delay: float | None = None) -> None:
+        """Start what a trial's steps need; what runs already goes on.
+
+        Args:
+            needs: of what the platform `provides`.
+            upload_delay: seconds from a suspend until its snapshot is uploaded, where it can be chosen.
+
+        Raises:
+            Unavailable: it cannot be started; the message says why and how to mend it.
+        """
+
     async def snapshots(self) -> list[Snapshot]: ...
+
+    async def verify_snapshot(self, sandbox: str, generation: int) -> Verified:
+        """Look in the store, apart from whoever uploads, whether a snapshot is whole there."""
+
+    async def evict(self, sandbox: str) -> None:
+        """Remove the local copy of a suspended sandbox's snapshot, so that its next resume must fetch it.
+
+        Raises:
+            Failed: it is not whole in the store, or the sandbox is not suspended; nothing is removed.
+        """
 
     # Last in the class, because below it `list` is this method to type checkers.
     async def list(self) -> list[Listed]:
