@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from specs.errors import Problem, SpecError
 from specs.loading import load_scenario, load_target
 from specs.plan import Plan, make_plan
-from tasks.platforms.registry import OPERATIONS_BY_PLATFORM
+from tasks.platforms.registry import PLATFORMS
 
 T = TypeVar("T")
 
@@ -45,7 +45,8 @@ class RunRequest(BaseModel):
         target = _or_note(problems, load_target, self.target)
         if document is None or target is None:
             raise SpecError(problems)
-        return make_plan(document, target, OPERATIONS_BY_PLATFORM[target.platform], target.platform)
+        platform = PLATFORMS[target.platform]
+        return make_plan(document, target, platform.operations, target.platform, platform.provides)
 
 
 def _or_note(problems: list[Problem], load: Callable[..., T], *arguments: object) -> T | None:

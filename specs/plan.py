@@ -6,12 +6,26 @@ The story continues in `flows.run_scenario`, which leads each trial through its 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from specs.loading import Document
-from specs.models import Group, InFlight, Load, LoadStep, Rate, Scenario, operation_of
+from specs.models import (
+    DurabilityStep,
+    Group,
+    InFlight,
+    Load,
+    LoadStep,
+    Model,
+    Provision,
+    ProvisionStep,
+    Rate,
+    Scenario,
+    is_done,
+    kind_of,
+    operation_of,
+)
 from specs.targets import Target
 from specs.tree import Loc
 
@@ -35,9 +49,19 @@ class PlannedTrial:
     attempts_at_most: int
 
     @property
+    def steps(self) -> list[tuple[int, str | Model]]:
+        """The steps that are done with these matrix values, with their numbers in the scenario."""
+        return _steps(self.scenario, self.matrix)
+
+    @property
     def labels(self) -> list[str]:
         """What each step does, in one line."""
-        return [step_label(step) for step in self.scenario.steps]
+        return [step_label(step) for _, step in self.steps]
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the steps need beside sandboxes: a `router` to wake them, a `store` for snapshots."""
+        return _needs(step for _, step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +97,9 @@ class Plan:
     estimates: Estimates
 
 
-def make_plan(document: Document, target: Target, operations: frozenset[str], platform_name: str) -> Plan:
+def make_plan(
+    document: Document, target: Target, operations: frozenset[str], platform_name: str, provides: frozenset[str]
+) -> Plan:
     """Expand a document for a target.
 
     The trials of one repetition run before those of the next, so that a drift of the machine
@@ -84,12 +110,14 @@ def make_plan(document: Document, target: Target, operations: frozenset[str], pl
         target: what it runs on.
         operations: what the target's platform can do.
         platform_name: its name, for messages.
+        provides: what it can start beside sandboxes: `router`, `store`.
 
     Raises:
-        SpecError: the scenario needs an operation that the platform cannot do.
+        SpecError: the scenario needs what the platform cannot do.
     """
     _refuse_operations(document, operations, platform_name)
-    attempts = [trial_attempts(scenario) for _, scenario in document.scenarios]
+    _refuse_needs(document, provides, platform_name)
+    attempts = [trial_attempts(scenario, matrix) for matrix, scenario in document.scenarios]
     trials = tuple(_trials(document, attempts))
     return Plan(document, target, trials, _estimates(document, trials))
 
@@ -99,13 +127,40 @@ def load_attempts(load: Load, group: Group) -> int:
     return group.count * len(load.do) * load.repeat
 
 
-def trial_attempts(scenario: Scenario) -> int:
+# Of a snapshot that is restored from the store alone: resume, the program `verify`, delete.
+_ATTEMPTS_A_RESTORE = 3
+
+
+def trial_attempts(scenario: Scenario, matrix: Mapping[str, Any]) -> int:
     """Attempts of a whole trial when nothing ends a step early."""
-    return sum(
-        load_attempts(step.load, scenario.groups[step.load.group])
-        for step in scenario.steps
-        if isinstance(step, LoadStep)
-    )
+    attempts = 0
+    for _, step in _steps(scenario, matrix):
+        if isinstance(step, LoadStep):
+            attempts += load_attempts(step.load, scenario.groups[step.load.group])
+        elif isinstance(step, DurabilityStep):
+            watch = step.durability
+            attempts += _ATTEMPTS_A_RESTORE * min(watch.restore, scenario.groups[watch.group].count)
+    return attempts
+
+
+def _steps(scenario: Scenario, matrix: Mapping[str, Any]) -> list[tuple[int, str | Model]]:
+    return [(index, step) for index, step in enumerate(scenario.steps) if is_done(_when(step), matrix)]
+
+
+def _when(step: str | Model) -> dict[str, Any]:
+    if isinstance(step, LoadStep):
+        return step.load.when
+    return step.durability.when if isinstance(step, DurabilityStep) else {}
+
+
+def _needs(steps: Iterable[str | Model]) -> frozenset[str]:
+    needs = set()
+    for step in steps:
+        if isinstance(step, DurabilityStep):
+            needs.add("store")
+        if isinstance(step, LoadStep) and "wake" in step.load.do:
+            needs.add("router")
+    return frozenset(needs)
 
 
 def trial_seed(seed: int, index: int) -> int:
@@ -113,13 +168,20 @@ def trial_seed(seed: int, index: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:4], "big") & 0x7FFFFFFF
 
 
-def step_label(step: str | LoadStep) -> str:
+def step_label(step: str | Model) -> str:
     """What a step does, in one line."""
-    if isinstance(step, str):
-        return step
+    if isinstance(step, DurabilityStep):
+        return f"{step.durability.group}: durability"
+    if not isinstance(step, LoadStep):
+        return kind_of(step)
     load = step.load
-    operations = ", ".join(operation_of(action) for action in load.do)
-    return f"{load.group}: {operations} ({pacing_label(load.pacing)})"
+    actions = ", ".join(action if isinstance(action, str) else f"exec {action.program}" for action in load.do)
+    return f"{load.group}: {actions} ({pacing_label(load.pacing)})"
+
+
+def provision_of(step: str | Model) -> Provision:
+    """The wishes of a provision step, written with or without any."""
+    return step.provision if isinstance(step, ProvisionStep) else Provision()
 
 
 def pacing_label(pacing: str | InFlight | Rate) -> str:
@@ -145,10 +207,21 @@ def _estimates(document: Document, trials: tuple[PlannedTrial, ...]) -> Estimate
     rows = {
         "trials": len(trials),
         "groups": sum(len(trial.scenario.groups) for trial in trials),
-        "steps": sum(len(trial.scenario.steps) for trial in trials),
+        "steps": sum(len(trial.steps) for trial in trials),
         "attempts": attempts,
     }
     return Estimates(len(trials), attempts, max(sandboxes), rows)
+
+
+def _refuse_needs(document: Document, provides: frozenset[str], platform_name: str) -> None:
+    """Raise for every durability step on a platform that has no store for snapshots."""
+    if "store" in provides:
+        return
+    tree = replace(document.tree, problems=[], broken=set(), spoiled=set())
+    for index, step in enumerate(document.scenarios[0][1].steps):
+        if isinstance(step, DurabilityStep):
+            tree.report(("steps", index), f"platform {platform_name} keeps no snapshots in a store")
+    tree.raise_problems()
 
 
 def _refuse_operations(document: Document, operations: frozenset[str], platform_name: str) -> None:

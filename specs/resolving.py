@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specs.checking import check_parts, parts_of, salvage
+from specs.figures import FILTERS
 from specs.models import Head, Scenario, ScenarioFile
 from specs.placeholders import UNKNOWN, Filler, names_in, refuse_placeholders
 from specs.tree import Loc, Tree
@@ -18,8 +19,6 @@ from specs.validation import Fault, clip, near, shown, validate
 MOST_TRIALS = 10_000
 _PARTS = ("groups", "steps", "checks")
 _PLACELESS = ("name", "version", "size", "parameters", "sizes")
-# These narrow a check besides the matrix, so that no matrix key may be called so.
-RESERVED = ("group", "how")
 
 Combination = dict[str, Any]
 
@@ -136,7 +135,7 @@ def _matrix_values(tree: Tree, key: str, values: Any, parameters: dict[str, Any]
     path = ("matrix", key)
     if key in parameters:
         tree.report(path, f"`{key}` is a parameter too; give one of them another name", key=True)
-    if key in RESERVED:
+    if key in FILTERS:  # these narrow a check besides the matrix
         tree.report(path, f"a matrix key cannot be called `{key}`: checks use that word in `where`", key=True)
     if not isinstance(values, list) or values == []:
         if values == []:
@@ -183,7 +182,7 @@ def _scenarios(
     if "checks" in tree.data:
         common["checks"] = checks
     varying = {key: tree.data[key] for key in ("groups", "steps") if key in tree.data}
-    used = set().union(*(names_in(part) for part in varying.values()))
+    used = set().union(*(names_in(part) for part in varying.values()), _names_of_whens(tree.data.get("steps")))
     scenarios: list[tuple[Combination, Scenario]] = []
     faults: dict[Fault, list[int]] = defaultdict(list)
     combinations = list(_combinations(matrix))
@@ -195,7 +194,7 @@ def _scenarios(
         if scenario is not None:
             scenarios.append((combination, scenario))
         if parts is not None:
-            found += check_parts(parts, matrix)
+            found += check_parts(parts, matrix, combination)
         for fault in found:
             faults[fault].append(number)
     filler.used |= used
@@ -203,6 +202,15 @@ def _scenarios(
         suffix = _failing(matrix, [combinations[number] for number in numbers], len(combinations))
         tree.report(fault.path, fault.message + suffix, key=fault.key)
     return scenarios
+
+
+def _names_of_whens(steps: Any) -> set[str]:
+    """Matrix keys on which steps depend."""
+    bodies = (
+        [body for step in steps if isinstance(step, dict) for body in step.values()] if isinstance(steps, list) else []
+    )
+    whens = [body.get("when") for body in bodies if isinstance(body, dict)]
+    return {key for when in whens if isinstance(when, dict) for key in when}
 
 
 def _combinations(matrix: dict[str, list[Any]]) -> Iterable[Combination]:

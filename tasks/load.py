@@ -43,7 +43,7 @@ async def run_load(session: Session, trial: PlannedTrial, index: int, step: Load
         row.outcome = await LoadRun(
             load=load,
             names=sandbox_names(session.run_id, trial.index, load.group, group.count),
-            spec=SandboxSpec(group.cpu, group.memory, group.command, group.env),
+            spec=SandboxSpec(group.cpu, group.memory, group.argv, group.env),
             trial=trial.index,
             step=index,
             seed=trial.seed,

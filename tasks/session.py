@@ -174,7 +174,17 @@ class Session:
         self.recorder.write(row)
         for name, group in planned.scenario.groups.items():
             self.recorder.write(
-                Group(self.run_id, planned.index, name, group.count, group.cpu, group.memory, group.command)
+                Group(
+                    self.run_id,
+                    planned.index,
+                    name,
+                    group.count,
+                    group.cpu,
+                    group.memory,
+                    group.command if group.workload is None else [],
+                    group.workload,
+                    group.background,
+                )
             )
         self.roster = Roster()
         try:

@@ -45,7 +45,12 @@ WORKLOADS: dict[str, Workload] = {
         Workload("keeper", "answers HTTP on port 8080, counts its answers and keeps a nonce in memory", "group"),
         Workload("cpu-hog", "two busy loops, for ever", "group"),
         Workload("disk-hog", "writes 512 MB and syncs them, over and over", "group"),
-        Workload("memory-hog", "fills three quarters of its memory limit in blocks of 64 MiB, over and over", "group", (MEMORY,)),
+        Workload(
+            "memory-hog",
+            "fills three quarters of its memory limit in blocks of 64 MiB, over and over",
+            "group",
+            (MEMORY,),
+        ),
         Workload("cpu-benchmark", "a fixed sum, timed", "exec"),
         Workload("write-benchmark", "a file of 64 MB, written and synced, timed", "exec"),
         Workload("write-random", "a file of random data: megabytes, path", "exec", ("100", "/tmp/data")),

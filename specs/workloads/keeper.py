@@ -26,8 +26,8 @@ while True:
         if request.startswith(b"POST /nonce/"):
             nonce = request.split(b" ", 2)[1][7:].decode()
         body = json.dumps({"count": count, "boot": boot, "nonce": nonce}).encode()
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-        connection.sendall(head.encode() + body)
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        connection.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
     except OSError:
         pass
     finally:

@@ -7,11 +7,16 @@ goes on as an exception.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from specs.models import Exec, Operation
+from specs.workloads import NONCE
 from tasks.engine.recorder import Recorder
 from tasks.platforms.base import (
     Acknowledge,
@@ -94,6 +99,7 @@ class Place:
     group_name: str
     operation: Operation
     timeout_s: float
+    program: str | None = None
 
 
 class Attempts:
@@ -133,6 +139,7 @@ class Attempts:
             self._run_id, place.trial, place.step, self.made, place.round, place.batch, place.group_name,
             sandbox, place.operation, 1, roster.running, None, started if intended is None else intended,
             None, None, None, None, place.timeout_s, "ok", None, None, None, None,
+            place.program,
         )  # fmt: skip
         self.made += 1
         phase = roster.phase(sandbox)
@@ -144,7 +151,7 @@ class Attempts:
             attempt.in_flight = self._in_flight
             attempt.started_s = started
             try:
-                await self._perform(call, attempt)
+                await self._perform(call, attempt, place)
             finally:
                 self._in_flight -= 1
                 self._finish(attempt, roster)
@@ -152,7 +159,7 @@ class Attempts:
         self._finish(attempt, roster)
         return attempt.outcome
 
-    async def _perform(self, call: Call, attempt: Attempt) -> None:
+    async def _perform(self, call: Call, attempt: Attempt, place: Place) -> None:
         """Call the platform and fill in what came of it."""
         clock = self._clock
 
@@ -169,6 +176,7 @@ class Attempts:
                     attempt.acknowledged_s = attempt.ready_s
                 attempt.how = receipt.how
                 attempt.detail = receipt.detail  # type: ignore[assignment]
+                attempt.inside_s = _inside(receipt.detail) if place.program is not None else None
         except PlatformError as error:
             attempt.ended_s = clock()
             attempt.outcome = OUTCOMES.get(type(error), "failed")
@@ -197,12 +205,42 @@ class Attempts:
         self._record(attempt)
 
 
-def call_of(platform: Platform, action: str | Exec, spec: SandboxSpec) -> Call:
-    """The platform's method for an entry of `do`, with what it needs beside the sandbox's name."""
+def call_of(platform: Platform, action: str | Exec, spec: SandboxSpec, seed: int) -> Call:
+    """The platform's method for an entry of `do`, with what it needs beside the sandbox's name.
+
+    Each sandbox's nonce, where the program takes one, is drawn from the trial's seed.
+    """
     if isinstance(action, Exec):
-        program = action.exec
-        return lambda name, acknowledged: platform.exec(name, program, acknowledged)
+        program = action.argv
+        if NONCE not in program:
+            return lambda name, acknowledged: platform.exec(name, program, acknowledged)
+        return lambda name, acknowledged: platform.exec(name, _with_nonce(program, seed, name), acknowledged)
     if action == "create":
         return lambda name, acknowledged: platform.create(name, spec, acknowledged)
     method: Call = getattr(platform, action)
     return method
+
+
+def nonce_of(seed: int, sandbox: str) -> str:
+    """The nonce of a sandbox: 32 hexadecimal digits, drawn from the trial's seed and its name."""
+    return hashlib.sha256(f"{seed}/{sandbox}".encode()).hexdigest()[:32]
+
+
+def _with_nonce(program: Sequence[str], seed: int, sandbox: str) -> list[str]:
+    return [nonce_of(seed, sandbox) if part == NONCE else part for part in program]
+
+
+def last_report(detail: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a program inside said of itself: the JSON object on the last line of its output, or nothing."""
+    lines = str((detail or {}).get("stdout", "")).strip().splitlines()
+    with suppress(ValueError):
+        report = json.loads(lines[-1]) if lines else None
+        if isinstance(report, dict):
+            return report
+    return {}
+
+
+def _inside(detail: Mapping[str, Any] | None) -> float | None:
+    """The seconds that a program took by its own clock, where it says so."""
+    seconds = last_report(detail).get("seconds")
+    return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None

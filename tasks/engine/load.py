@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from specs.models import InFlight, Load, Rate, operation_of
+from specs.models import Exec, InFlight, Load, Rate, operation_of
 from tasks.engine.attempts import Attempts, Call, Place, Roster, call_of
 from tasks.engine.pacing import arrival_offsets
 from tasks.platforms.base import Platform, SandboxSpec
@@ -58,10 +58,18 @@ class LoadRun:
         load = self.load
         refused_before = self.attempts.outcomes["refused"]
         for action in load.do:
+            program = action.program if isinstance(action, Exec) else None
             place = Place(
-                self.trial, self.step, round_number, batch_number, load.group, operation_of(action), load.timeout
+                self.trial,
+                self.step,
+                round_number,
+                batch_number,
+                load.group,
+                operation_of(action),
+                load.timeout,
+                program,
             )
-            await self._pace(call_of(self.platform, action, self.spec), names, place)
+            await self._pace(call_of(self.platform, action, self.spec, self.seed), names, place)
         return self.attempts.outcomes["refused"] > refused_before
 
     async def _pace(self, call: Call, names: Sequence[str], place: Place) -> None:

@@ -10,6 +10,7 @@ from specs.models import OPERATIONS
 from specs.plan import Plan, make_plan
 
 ALL = frozenset(OPERATIONS)
+ALL_NEEDS = frozenset({"router", "store"})
 BASE = """\
 name: base
 title: What does it cost?
@@ -51,7 +52,7 @@ def changed(*changes: tuple[str, str]) -> str:
 
 def plan_of(text: str, folder: Path, overrides: tuple[str, ...] = (), operations: frozenset[str] = ALL) -> Plan:
     document = load_scenario(write(folder, text), overrides)
-    return make_plan(document, load_target("simulated"), operations, "simulated")
+    return make_plan(document, load_target("simulated"), operations, "simulated", ALL_NEEDS)
 
 
 def problems_of(

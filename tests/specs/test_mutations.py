@@ -9,7 +9,7 @@ import pytest
 from specs.errors import SpecError
 from specs.loading import BUILT_IN, load_scenario, load_target
 from specs.plan import make_plan
-from tests.specs.base import ALL, BASE, write
+from tests.specs.base import ALL, ALL_NEEDS, BASE, write
 from tests.specs.mutations import mutated
 
 SCENARIOS = [BASE, *(path.read_text() for path in sorted((BUILT_IN / "scenarios").glob("*.yaml")))]
@@ -23,7 +23,7 @@ def told(path: Path, content: bytes, *, target: bool = False) -> bool:
         if target:
             load_target(path)
         else:
-            make_plan(load_scenario(path), load_target("simulated"), ALL, "simulated")
+            make_plan(load_scenario(path), load_target("simulated"), ALL, "simulated", ALL_NEEDS)
     except SpecError as error:
         assert error.problems
         for problem in error.problems:

@@ -101,7 +101,7 @@ def test_operation_that_the_platform_lacks(tmp_path: Path) -> None:
 
 def test_labels_and_estimates_read_well(tmp_path: Path) -> None:
     plan = plan_of(BASE, tmp_path)
-    assert plan.trials[0].labels == ["cleanup", "provision", "idle: create, resume, exec (2 in flight)"]
+    assert plan.trials[0].labels == ["cleanup", "provision", "idle: create, resume, exec ls (2 in flight)"]
     assert plan.estimates.describe()[:3] == ["2 trials", "at most 24 attempts", "at most 4 sandboxes at once"]
 
 

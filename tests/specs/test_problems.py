@@ -171,10 +171,72 @@ CASES: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         ["s.yaml:14:5: steps.1: expected cleanup or provision, found the text 'provison'; did you mean `provision`?"],
     ),
     "step of no kind": (
-        [("- provision", "- {provision: now}")],
+        [("- provision", "- {prepare: now}")],
         [
-            "s.yaml:14:5: steps.1: expected cleanup, provision or load: {group: ..., do: [...]}, found a mapping of provision"
+            "s.yaml:14:5: steps.1: expected cleanup, provision, load: {group: ..., do: [...]} or "
+            "durability: {group: ...}, found a mapping of prepare"
         ],
+    ),
+    "provision with what is no mapping": (
+        [("- provision", "- {provision: now}")],
+        ["s.yaml:14:17: steps.1.provision: expected a mapping, found the text 'now'"],
+    ),
+    "unknown built-in program": (
+        [("{exec: [ls]}", "{exec: cpu-benchmrk}")],
+        [
+            "s.yaml:17:35: steps.2.load.do.2.exec: no program for this place is called 'cpu-benchmrk'; known are "
+            "cpu-benchmark, write-benchmark, write-random, mark, verify"
+        ],
+    ),
+    "arguments for a program that is given with its own": (
+        [("{exec: [ls]}", "{exec: [ls], args: [x]}")],
+        ["s.yaml:17:28: steps.2.load.do.2: args are for a built-in program; write the arguments behind the program"],
+    ),
+    "unknown workload": (
+        [("memory: 64Mi}", "memory: 64Mi, workload: keepr}")],
+        [
+            "s.yaml:11:62: groups.idle.workload: no program for this place is called 'keepr'; known are "
+            "keeper, cpu-hog, disk-hog, memory-hog"
+        ],
+    ),
+    "workload and command": (
+        [("memory: 64Mi}", "memory: 64Mi, workload: keeper, command: [ls]}")],
+        ["s.yaml:11:9: groups.idle: give one of command and workload"],
+    ),
+    "when of no matrix key": (
+        [('hold: "{{ hold }}"', 'hold: "{{ hold }}"\n      when: {cpus: 50m}')],
+        ["s.yaml:20:14: steps.2.load.when.cpus: no key of the matrix is called `cpus`; did you mean `cpu`?"],
+    ),
+    "when of no matrix value": (
+        [('hold: "{{ hold }}"', 'hold: "{{ hold }}"\n      when: {cpu: [50m, 60m]}')],
+        ["s.yaml:20:19: steps.2.load.when.cpu: no cpu has the text '60m'; it has 50m, 1"],
+    ),
+    "durability before any suspend": (
+        [("checks:", "  - durability: {group: idle}\nchecks:")],
+        ["s.yaml:20:25: steps.3.durability.group: durability before any suspend of the group `idle`"],
+    ),
+    "durability without a store": (
+        [
+            ("  - provision\n", ""),
+            ("resume, {exec: [ls]}]", "resume, suspend]"),
+            ("checks:", "  - durability: {group: idle}\nchecks:"),
+        ],
+        [
+            "s.yaml:19:17: steps.2.durability: durability needs a store, which the step provision starts; put "
+            "provision before it"
+        ],
+    ),
+    "figure of durability without a step": (
+        [("of: resume.p50", "of: durability.lost"), ("at_most: 4s", "at_most: 0")],
+        ["s.yaml:21:10: checks.0.of: no step watches snapshots; add a step durability"],
+    ),
+    "program that no step runs": (
+        [("of: resume.p50, where: {cpu: 50m}", "of: exec.p50, where: {program: sl}")],
+        ["s.yaml:21:37: checks.0.where.program: no program has the text 'sl'; it has ls"],
+    ),
+    "memory for a figure in bytes": (
+        [("of: resume.p50", "of: density.memory_per_sandbox")],
+        ["s.yaml:21:66: checks.0.at_most: '4s' is not a memory quantity; write it with a unit, such as 64Mi or 2Gi"],
     ),
     "load without anything": (
         [("- provision", "- load")],
