@@ -15,9 +15,10 @@ from prefect.runtime import flow_run
 
 from flows.ending import end_early
 from flows.requests import RunRequest
-from specs.models import LoadStep
-from specs.plan import PlannedTrial, step_label
-from tasks.cleanup import cleanup_step, final_cleanup
+from specs.models import DurabilityStep, LoadStep, kind_of
+from specs.plan import PlannedTrial, provision_of, step_label
+from tasks.cleanup import cleanup_step, final_cleanup, take_stock
+from tasks.durability import durability_step
 from tasks.landing import land_run
 from tasks.load import load_step
 from tasks.provisioning import provision_step
@@ -63,12 +64,15 @@ async def run_scenario(request: RunRequest) -> RunResult:
 
 async def run_trial(session: Session, trial: PlannedTrial) -> None:
     """Lead one trial through the steps of its scenario."""
+    number = trial.index + 1
     async with session.trial(trial):
-        for index, step in enumerate(trial.scenario.steps):
-            number = trial.index + 1
+        for index, step in trial.steps:
             if isinstance(step, LoadStep):
                 await load_step(session, trial, index, step, number, step_label(step))
-            elif step == "cleanup":
-                await cleanup_step(session, trial, index, number)
+            elif isinstance(step, DurabilityStep):
+                await durability_step(session, trial, index, step, number, step_label(step))
+            elif kind_of(step) == "provision":
+                await provision_step(session, trial, index, number, provision_of(step))
             else:
-                await provision_step(session, trial, index, number)
+                await cleanup_step(session, trial, index, number)
+        await session.engine.call(take_stock(session, trial.index))

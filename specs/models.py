@@ -18,7 +18,9 @@ from specs.quantities import Bytes, Millicores, PositiveSeconds, Seconds
 from specs.workloads import MEMORY, WORKLOADS
 
 Operation = Literal["create", "resume", "suspend", "wake", "exec", "delete"]
-OPERATIONS: tuple[str, ...] = get_args(Operation)
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+Need = Literal["router", "store"]
+"""What steps need beside sandboxes: `wake` a router, `durability` a store."""
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
 Parameter = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 

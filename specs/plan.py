@@ -18,6 +18,7 @@ from specs.models import (
     Load,
     LoadStep,
     Model,
+    Need,
     Provision,
     ProvisionStep,
     Rate,
@@ -59,7 +60,7 @@ class PlannedTrial:
         return [step_label(step) for _, step in self.steps]
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """What the steps need beside sandboxes: a `router` to wake them, a `store` for snapshots."""
         return _needs(step for _, step in self.steps)
 
@@ -153,8 +154,8 @@ def _when(step: str | Model) -> dict[str, Any]:
     return step.durability.when if isinstance(step, DurabilityStep) else {}
 
 
-def _needs(steps: Iterable[str | Model]) -> frozenset[str]:
-    needs = set()
+def _needs(steps: Iterable[str | Model]) -> frozenset[Need]:
+    needs: set[Need] = set()
     for step in steps:
         if isinstance(step, DurabilityStep):
             needs.add("store")
@@ -213,7 +214,7 @@ def _estimates(document: Document, trials: tuple[PlannedTrial, ...]) -> Estimate
     return Estimates(len(trials), attempts, max(sandboxes), rows)
 
 
-def _refuse_needs(document: Document, provides: frozenset[str], platform_name: str) -> None:
+def _refuse_needs(document: Document, provides: frozenset[Need], platform_name: str) -> None:
     """Raise for every durability step on a platform that has no store for snapshots."""
     if "store" in provides:
         return

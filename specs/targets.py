@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from specs.models import Count, Model, Name, Operation
+from specs.models import OPERATIONS, Count, Model, Name, Operation
 from specs.quantities import Bytes, Millicores, PositiveSeconds, Seconds
 
 
@@ -70,19 +70,55 @@ class LatencyModel(Model):
     spread: Annotated[float, Field(ge=0, le=5)] = 0.25
 
 
+FaultKind = Literal["refuse", "fail", "time-out", "hang", "stall", "late", "lose", "corrupt", "forget"]
+BEFALLS: dict[str, tuple[str, ...]] = {
+    "lose": ("suspend",),
+    "corrupt": ("suspend",),
+    "forget": ("resume", "wake"),
+}
+"""Operations that a fault can befall, where these are not all."""
+
+
 class Fault(Model):
     """Something that goes wrong on purpose.
 
-    Applies to `operation` (all when left out), from the `after`-th call of it on (counted from
-    1), for `times` calls (for ever when left out). `stall` holds every call of the platform back
-    for `lasting`.
+    Befalls the calls of `operation` (of every operation that it can befall, when left out) for
+    sandboxes whose name matches `sandbox`, from the `after`-th of these calls on (counted from 1),
+    `times` of them (for ever when left out). What becomes of such a call:
+
+    - `refuse`, `fail`: it ends at once, for want of room or for no reason.
+    - `time-out`: the platform itself gives up after `lasting`.
+    - `hang`: it never ends.
+    - `stall`: every call of the platform is held back for `lasting`.
+    - `late`: it works, and beside it a sandbox appears that nobody waits for any more, as when a
+      create that was given up takes effect late.
+
+    And to snapshots, with calls that seem to work:
+
+    - `lose` (a suspend): the only copy vanishes `lasting` later, and never was written to the store.
+    - `corrupt` (a suspend): the platform says that it is written; a look at the store finds it damaged.
+    - `forget` (a resume or wake that restores): files are there again, what was in memory is not.
     """
 
-    kind: Literal["refuse", "fail", "time-out", "hang", "stall"]
+    kind: FaultKind
     operation: Operation | None = None
+    sandbox: str | None = Field(
+        default=None, min_length=1, description="only for sandboxes whose name matches, such as *-00003"
+    )
     after: Count = 1
     times: Count | None = None
     lasting: PositiveSeconds = 1.0
+
+    @model_validator(mode="after")
+    def _befalls_what_it_can(self) -> Fault:
+        if self.operation is not None and self.operation not in self.operations:
+            raise ValueError(f"{self.kind} befalls {' or '.join(self.operations)}, and no {self.operation}")
+        return self
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The operations that a fault of this kind can befall."""
+        return BEFALLS.get(self.kind, OPERATIONS)
 
 
 class SimulatedTarget(BaseTarget):
@@ -97,9 +133,19 @@ class SimulatedTarget(BaseTarget):
     restore: LatencyModel | None = Field(default=None, description="latency of a resume that restores")
     upload_delay: Seconds = Field(default=300.0, description="time from a suspend until its snapshot is uploaded")
     upload: LatencyModel | None = Field(default=None, description="time that an upload takes")
-    page_size: Count | None = Field(default=None, description="sandboxes that one listing gives at most")
+    parking: Seconds = Field(default=5.0, description="how long the router holds a request that finds no room")
+    page_size: Count | None = Field(default=None, description="sandboxes that one page of a listing has at most")
+    listing: Literal["complete", "first_page"] = Field(
+        default="complete", description="first_page: nobody can ask for more than the first page"
+    )
     faults: list[Fault] = []
     seed: Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)] = 1
+
+    @model_validator(mode="after")
+    def _has_pages(self) -> SimulatedTarget:
+        if self.listing == "first_page" and self.page_size is None:
+            raise ValueError("listing: first_page needs a page_size")
+        return self
 
 
 TARGETS: dict[str, type[LocalTarget] | type[SimulatedTarget]] = {

@@ -6,7 +6,7 @@ import sys
 BLOCK = 64 << 20
 limit = int(sys.argv[1])
 while True:
-    held = []
+    held: list[mmap.mmap] = []
     while (len(held) + 1) * BLOCK <= limit * 3 // 4:
         block = mmap.mmap(-1, BLOCK)
         for page in range(0, BLOCK, mmap.PAGESIZE):

@@ -120,8 +120,10 @@ class Attempts:
         self.made = 0
         self.outcomes: Counter[str] = Counter()
 
-    async def make(self, call: Call, sandbox: str, place: Place, roster: Roster, intended: float | None = None) -> str:
-        """Make one attempt and record it; returns its outcome.
+    async def make(
+        self, call: Call, sandbox: str, place: Place, roster: Roster, intended: float | None = None
+    ) -> Attempt:
+        """Make one attempt and record it; returns its row.
 
         Args:
             call: the platform's operation.
@@ -155,9 +157,9 @@ class Attempts:
             finally:
                 self._in_flight -= 1
                 self._finish(attempt, roster)
-            return attempt.outcome
+            return attempt
         self._finish(attempt, roster)
-        return attempt.outcome
+        return attempt
 
     async def _perform(self, call: Call, attempt: Attempt, place: Place) -> None:
         """Call the platform and fill in what came of it."""

@@ -84,7 +84,7 @@ class LoadRun:
             await self._open_loop(call, names, place, [0.0] * len(names))
 
     async def _attempt(self, call: Call, name: str, place: Place, intended: float | None = None) -> None:
-        self.progress(await self.attempts.make(call, name, place, self.roster, intended))
+        self.progress((await self.attempts.make(call, name, place, self.roster, intended)).outcome)
 
     async def _closed_loop(self, call: Call, names: Sequence[str], place: Place, limit: int) -> None:
         """Keep `limit` attempts in flight: each of so many workers takes the next name when it is free."""

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from specs.models import Need as Need
 from specs.models import Operation
 
 Acknowledge = Callable[[], None]
@@ -186,10 +187,6 @@ class Verified:
     size_bytes: int | None = None
     checksum: str | None = None
     problem: str | None = None
-
-
-Need = Literal["router", "store"]
-"""What a trial's steps need beside sandboxes: `wake` a router, `durability` a store."""
 
 
 class Platform(Protocol):

@@ -1,7 +1,7 @@
 """Finding and ending what runsc began, by its marks and never by a name alone.
 
-A process is ours when it has our private `--root=` among its arguments, or is in a control group
-of ours. Each is signalled through a pidfd, after a second look: a number that the kernel has
+A process is ours when it has our private `--root=` (or another mark with a directory of ours)
+among its arguments, or is in a control group of ours. Each is signalled through a pidfd, after a second look: a number that the kernel has
 given to somebody else in between is never hit.
 
 A container is ended here without `runsc delete`: that waits for about 1.6 s until its processes
@@ -40,7 +40,8 @@ class Containers:
         self._store = store
         self._cgroups = cgroups
         self._bound_s = bound_s
-        self._root_flag = f"--root={store.runsc_root}"
+        # What we start beside sandboxes (the S3 server, the uploader) is known by its arguments as well.
+        self._marks = {f"--root={store.runsc_root}", f"-dir={store.objects}", f"--state-dir={store.path}"}
 
     def alive(self, container: str) -> bool:
         """Whether a container has a process."""
@@ -74,12 +75,12 @@ class Containers:
         return dict.fromkeys(self._cgroups.all_processes(group), group)
 
     def marked(self) -> dict[int, str]:
-        """Processes that have our root among their arguments, with their command lines."""
+        """Processes that have a mark of ours among their arguments, with their command lines."""
         found = {}
         for entry in os.listdir("/proc"):
             if entry.isdigit():
                 arguments = arguments_of(int(entry))
-                if self._root_flag in arguments:
+                if self._marks.intersection(arguments):
                     found[int(entry)] = " ".join(arguments)
         return found
 
@@ -87,16 +88,16 @@ class Containers:
         """Every process of ours, with what it is known by."""
         return self.in_cgroup(self._store.cgroup) | self.marked()
 
-    def sweep(self, keep: Iterable[str]) -> None:
-        """End and remove all that belongs to no container in `keep`. Blocks.
+    def sweep(self, keep: Iterable[str], spare: Iterable[int] = ()) -> None:
+        """End and remove all that belongs to no container in `keep`, but for the processes in `spare`. Blocks.
 
         Raises:
             TimedOut: something would not end.
         """
-        kept = set(keep)
+        kept, spared = set(keep), set(spare)
 
         def strays() -> dict[int, str]:
-            own = {pid for container in kept for pid in self.in_cgroup(self._store.cgroup_of(container))}
+            own = spared | {pid for container in kept for pid in self.in_cgroup(self._store.cgroup_of(container))}
             found = {pid: text for pid, text in self.processes().items() if pid not in own}
             return {pid: text for pid, text in found.items() if not any(container in text for container in kept)}
 
@@ -148,7 +149,7 @@ class Containers:
                 os.close(descriptor)
 
     def _is_ours(self, pid: int) -> bool:
-        if self._root_flag in arguments_of(pid):
+        if self._marks.intersection(arguments_of(pid)):
             return True
         with suppress(OSError):
             lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()

@@ -19,13 +19,13 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from specs.models import Operation
+from specs.models import OPERATIONS, Operation
 from specs.targets import LocalTarget
 from tasks.platforms.base import (
     DONE,
@@ -35,15 +35,17 @@ from tasks.platforms.base import (
     Failed,
     How,
     Listed,
+    Need,
     Phase,
     PlatformError,
     Reading,
     Receipt,
+    Refused,
     SandboxSpec,
     Snapshot,
     TimedOut,
     Unavailable,
-    Unsupported,
+    Verified,
 )
 from tasks.platforms.local import probe
 from tasks.platforms.local.bookings import Bookings
@@ -51,11 +53,22 @@ from tasks.platforms.local.bundle import build_rootfs, oci_config, write_bundle
 from tasks.platforms.local.cgroups import Cgroups
 from tasks.platforms.local.choosing import choose
 from tasks.platforms.local.containers import Containers, unmount_under
-from tasks.platforms.local.inventory import find_snapshots, take_inventory
+from tasks.platforms.local.inventory import take_inventory
 from tasks.platforms.local.locking import TargetLock
+from tasks.platforms.local.relay import NOT_LISTENING, PORT, WAY, Asked, BadAnswer, Exchange
+from tasks.platforms.local.router import Missing, Router, Served
 from tasks.platforms.local.runsc import Runsc, last_line, run, run_and_read
 from tasks.platforms.local.sampling import Sampler
-from tasks.platforms.local.state import NAME, Sandbox, Store, checkpoints_in, size_of
+from tasks.platforms.local.snapshots import Snapshots
+from tasks.platforms.local.state import (
+    NAME,
+    Sandbox,
+    Store,
+    capture_workspace,
+    checkpoints_in,
+    renew_workspace,
+    size_of,
+)
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -66,7 +79,8 @@ class LocalPlatform:
     """Sandboxes of `runsc` on this machine; see `specs.targets.LocalTarget` for its settings."""
 
     simulated = False
-    operations: frozenset[Operation] = frozenset({"create", "resume", "suspend", "exec", "delete"})
+    operations: frozenset[Operation] = frozenset(OPERATIONS)
+    provides: frozenset[Need] = frozenset({"router", "store"})
 
     _runsc: Runsc
     _cgroups: Cgroups
@@ -83,6 +97,9 @@ class LocalPlatform:
         self._starting: set[str] = set()
         self._chores: set[asyncio.Task[Any]] = set()
         self._opened = False
+        self._room = asyncio.Event()
+        self._router = Router(self._serve)
+        self._snapshots = Snapshots(self._store, target)
 
     # Opening and closing
 
@@ -135,7 +152,9 @@ class LocalPlatform:
             return
         self._opened = False
         try:
+            await self._router.stop()
             await self._rest()
+            await self._snapshots.stop()
         finally:
             if hasattr(self, "_containers"):
                 self._containers.leave()
@@ -164,26 +183,41 @@ class LocalPlatform:
         """Boot a sandbox, or restore its last checkpoint where it has one."""
         sandbox = self._find(name)
         async with sandbox.lock:
-            if sandbox.container is not None and not self._containers.alive(sandbox.container):
-                self._bury(sandbox)
-            spec = self._require(sandbox, "created", "suspended")
-            self._bookings.take(spec)
-            container = self._store.new_container_id()
-            self._starting.add(container)
-            try:
-                how = await self._start(sandbox, spec, container)
-            except BaseException:
-                await self._see_through(self._abandon(sandbox, spec, container))
-                raise
-            sandbox.container = container
-            self._starting.discard(container)
+            self._notice_end(sandbox)
+            how = await self._start_booked(sandbox)
         return Receipt(how=how)
+
+    async def _start_booked(self, sandbox: Sandbox) -> How:
+        """Start a sandbox that does not run, where there is room; its lock is held."""
+        spec = self._require(sandbox, "created", "suspended")
+        self._bookings.take(spec)
+        container = self._store.new_container_id()
+        self._starting.add(container)
+        try:
+            how = await self._start(sandbox, spec, container)
+        except BaseException:
+            await self._see_through(self._abandon(sandbox, spec, container))
+            raise
+        sandbox.container = container
+        self._starting.discard(container)
+        return how
+
+    async def _snapshot_of(self, sandbox: Sandbox) -> Path:
+        """The directory of a sandbox's last snapshot, which is fetched where it is in the store alone."""
+        image = sandbox.checkpoint(sandbox.generation)
+        if not image.exists():
+            await self._rest()  # tidying up takes what is half made for what was left behind
+            await self._snapshots.fetch(sandbox)
+        return image
 
     async def _start(self, sandbox: Sandbox, spec: SandboxSpec, container: str) -> How:
         bundle = sandbox.bundle(container)
         group = self._store.cgroup_of(container)
         how: How = "restored" if sandbox.generation else "booted"
         try:
+            if sandbox.generation:
+                image = await self._snapshot_of(sandbox)
+                await asyncio.to_thread(renew_workspace, sandbox.home, image)
             workspace = sandbox.home / "workspace"
             write_bundle(bundle, oci_config(spec, sandbox.name, self._store.rootfs, workspace, group))
             arguments = ["-detach", f"-bundle={bundle}", container]
@@ -213,7 +247,7 @@ class LocalPlatform:
             raise
         finally:
             self._starting.discard(container)
-        self._bookings.release(spec)
+        self._release(spec)
         await self._in_background(lambda: shutil.rmtree(sandbox.bundle(container), ignore_errors=True))
 
     async def suspend(self, name: str, acknowledged: Acknowledge) -> Receipt:
@@ -227,16 +261,16 @@ class LocalPlatform:
             partial = image.with_name(f".{image.name}-{secrets.token_hex(4)}")
             try:
                 await self._save(sandbox, container, partial)
+                os.rename(partial, image)
             except Failed:
-                if not self._containers.alive(container):
-                    self._bury(sandbox)
+                self._notice_end(sandbox)
                 raise
             except BaseException:
                 await self._see_through(self._put_down(sandbox, spec, container))
                 raise
-            os.rename(partial, image)
             sandbox.generation, sandbox.container = generation, None
-            self._bookings.release(spec)
+            self._release(spec)
+            self._snapshots.suspended(sandbox, size_of(image))
         self._chore(self._tidy(sandbox, container))
         return Receipt(detail={"checkpoint_bytes": size_of(image)})
 
@@ -253,13 +287,17 @@ class LocalPlatform:
             why = last_line(bundle / "checkpoint-errors", bundle / "log")
             why += self._oom(container)
             raise Failed(f"sandbox {sandbox.name} was not suspended: runsc ended with {code}: {why}")
+        try:
+            capture_workspace(sandbox.home, partial)
+        except OSError as error:
+            raise Failed(f"sandbox {sandbox.name} could not be suspended: {error}") from error
 
     async def _put_down(self, sandbox: Sandbox, spec: SandboxSpec, container: str) -> None:
         """End a sandbox of which nobody knows what it does; it falls back to its last checkpoint."""
         await self._in_background(lambda: self._containers.end(container, thoroughly=True))
         if sandbox.container == container:
             sandbox.container = None
-            self._bookings.release(spec)
+            self._release(spec)
         await self._tidy(sandbox, container)
 
     async def _tidy(self, sandbox: Sandbox, container: str) -> None:
@@ -275,17 +313,72 @@ class LocalPlatform:
 
         await self._in_background(tidy)
 
-    def _bury(self, sandbox: Sandbox) -> None:
-        """Take note that a sandbox's processes have ended by themselves."""
-        container = self._container_of(sandbox)
+    def _notice_end(self, sandbox: Sandbox) -> None:
+        """Take note of it where a sandbox's processes have ended by themselves."""
+        container = sandbox.container
+        if container is None or self._containers.alive(container):
+            return
         sandbox.container = None
         if sandbox.spec is not None:
-            self._bookings.release(sandbox.spec)
+            self._release(sandbox.spec)
         self._chore(self._tidy(sandbox, container))
 
+    def _release(self, spec: SandboxSpec) -> None:
+        """Give a booking back, and let parked requests try again."""
+        self._bookings.release(spec)
+        self._room, room = asyncio.Event(), self._room
+        room.set()
+
     async def wake(self, name: str, acknowledged: Acknowledge) -> Receipt:
-        """There is nothing that would wake a sandbox by itself here."""
-        raise Unsupported("platform local has no wake; use resume")
+        """Ask for a sandbox through the router, as its users do; it is ready when its program has answered."""
+        return await self._router.ask(name)
+
+    async def _serve(self, name: str, asked: Asked) -> Served:
+        """Have the program in a sandbox answer a request; wake the sandbox first where it does not run."""
+        sandbox = self._sandboxes.get(name)
+        if sandbox is None:
+            raise Missing(f"no sandbox is called {name}")
+        exchange = Exchange(asked)
+        async with sandbox.lock:
+            self._notice_end(sandbox)
+            how, parked = (None, 0.0) if sandbox.container is not None else await self._start_parked(sandbox)
+            container = self._container_of(sandbox)
+            try:
+                answer = exchange.answer(await self._relay(sandbox, container, exchange))
+            except BadAnswer as error:
+                raise Failed(f"sandbox {name}: {error}{self._oom(container)}") from error
+        return Served(answer, how, parked)
+
+    async def _start_parked(self, sandbox: Sandbox) -> tuple[How, float]:
+        """Start a sandbox; without room, as soon as there is some within the parking time."""
+        clock = asyncio.get_running_loop().time
+        since, parked = clock(), 0.0
+        while True:
+            room = self._room
+            try:
+                how = await self._start_booked(sandbox)
+            except Refused as error:
+                left = since + self._target.parking - clock()
+                if left <= 0:
+                    held = f"; parked for {clock() - since:.1f} s" if self._target.parking else ""
+                    raise Refused(f"{error}{held}", error.resource) from error
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(room.wait(), left)
+                parked = clock() - since
+            else:
+                return how, parked
+
+    async def _relay(self, sandbox: Sandbox, container: str, exchange: Exchange) -> bytes:
+        """Run the relay in a sandbox; returns what it printed."""
+        printed = os.memfd_create("answer", os.MFD_CLOEXEC)
+        try:
+            code = await self._run_inside(sandbox, container, exchange.program(), lambda argv: run(argv, printed))
+            if code == NOT_LISTENING:
+                raise Failed(f"sandbox {sandbox.name}: nothing inside listens on port {PORT}")
+            size = os.fstat(printed).st_size
+            return os.pread(printed, size, 0)
+        finally:
+            os.close(printed)
 
     async def exec(self, name: str, program: Sequence[str], acknowledged: Acknowledge) -> Receipt:
         """Run a program in a sandbox to its end. Cancelling ends the program, but not its children."""
@@ -293,23 +386,29 @@ class LocalPlatform:
         async with sandbox.lock:
             self._require(sandbox, "running")
             container = self._container_of(sandbox)
-            bundle = sandbox.bundle(container)
-            pid_file = bundle / f"pid-{secrets.token_hex(4)}"
-            argv = self._runsc.argv(bundle / "log", "exec", f"-internal-pid-file={pid_file}", container, *program)
-            try:
-                ended = await run_and_read(argv)
-            except OSError as error:
-                raise Failed(f"{program[0]} could not be started in sandbox {name}: {error}") from error
-            except BaseException:
-                await self._see_through(self._kill_inside(bundle, container, pid_file))
-                raise
-            pid_file.unlink(missing_ok=True)
+            ended = await self._run_inside(sandbox, container, program, run_and_read)
             if ended.exit_code != 0:
                 message = self._failure_of(name, program, ended.exit_code, ended.stderr, container)
-                if not self._containers.alive(container):
-                    self._bury(sandbox)
+                self._notice_end(sandbox)
                 raise Failed(message)
         return Receipt(detail={"exit_code": 0, "stdout": ended.stdout, "stderr": ended.stderr})
+
+    async def _run_inside(
+        self, sandbox: Sandbox, container: str, program: Sequence[str], how: Callable[[Sequence[str]], Awaitable[T]]
+    ) -> T:
+        """Run a program in a sandbox by `runsc exec`, in one of the ways of `local.runsc`."""
+        bundle = sandbox.bundle(container)
+        pid_file = bundle / f"pid-{secrets.token_hex(4)}"
+        argv = self._runsc.argv(bundle / "log", "exec", f"-internal-pid-file={pid_file}", container, *program)
+        try:
+            result = await how(argv)
+        except OSError as error:
+            raise Failed(f"{program[0]} could not be started in sandbox {sandbox.name}: {error}") from error
+        except BaseException:
+            await self._see_through(self._kill_inside(bundle, container, pid_file))
+            raise
+        pid_file.unlink(missing_ok=True)
+        return result
 
     def _failure_of(self, name: str, program: Sequence[str], code: int, stderr: str, container: str) -> str:
         said = stderr.strip()[-1000:]
@@ -352,8 +451,9 @@ class LocalPlatform:
             self._store.erase(sandbox.home)
 
         await self._in_background(erase)
+        await self._snapshots.forget(sandbox)
         if sandbox.container is not None and sandbox.spec is not None:
-            self._bookings.release(sandbox.spec)
+            self._release(sandbox.spec)
         sandbox.container = None
         self._sandboxes.pop(sandbox.name, None)
 
@@ -370,16 +470,19 @@ class LocalPlatform:
 
     async def inventory(self) -> dict[str, list[str]]:
         await self._rest()
-        return await self._in_background(lambda: take_inventory(self._store, self._containers, self._cgroups))
+        found = await self._in_background(lambda: take_inventory(self._store, self._containers, self._cgroups))
+        return found | {"objects": await self._snapshots.objects()}
 
     async def sweep(self) -> None:
         """End and remove all that carries our marks and belongs to no sandbox that is listed."""
         await self._rest()
         keep = {sandbox.container for sandbox in self._sandboxes.values() if sandbox.container}
+        if not self._sandboxes:
+            await self._snapshots.remove_all()
         await asyncio.shield(self._chore(self._in_background(lambda: self._sweep(keep | self._starting))))
 
     def _sweep(self, keep: set[str]) -> None:
-        self._containers.sweep(keep)
+        self._containers.sweep(keep, spare=self._snapshots.components().values())
         if not keep:
             unmount_under(self._store.path)
         for name in self._store.leftovers():
@@ -394,10 +497,30 @@ class LocalPlatform:
             for sandbox in self._sandboxes.values()
             if sandbox.container is not None
         }
-        return await asyncio.get_running_loop().run_in_executor(self._reader, self._sampler.read, running)
+        components = self._snapshots.components()
+        node = await asyncio.get_running_loop().run_in_executor(self._reader, self._sampler.read, running, components)
+        return [*node, *self._snapshots.readings()]
+
+    async def provision(self, needs: frozenset[Need], upload_delay: float | None = None) -> None:
+        if "router" in needs:
+            try:
+                await self._router.start()
+            except OSError as error:
+                raise Unavailable(f"target {self.name}: the router cannot listen on loopback: {error}") from error
+        if "store" in needs:
+            await self._snapshots.start(upload_delay)
 
     async def snapshots(self) -> list[Snapshot]:
-        return await self._in_background(lambda: find_snapshots(self._store))
+        return self._snapshots.show(self._sandboxes.values())
+
+    async def verify_snapshot(self, sandbox: str, generation: int) -> Verified:
+        return await self._snapshots.verify(sandbox, generation)
+
+    async def evict(self, sandbox: str) -> None:
+        found = self._find(sandbox)
+        async with found.lock:
+            self._require(found, "suspended")
+            await self._snapshots.evict(found)
 
     async def facts(self) -> list[Fact]:
         allocatable = {booking.resource: booking for booking in self._bookings.show()}
@@ -406,6 +529,7 @@ class LocalPlatform:
             Fact("runsc.version", self._known.version, source=f"{self._known.program} --version"),
             Fact("runsc.platform", self._runsc.platform, source="a sandbox booted with it"),
             Fact("runsc.network", "none", source="--network"),
+            Fact("wake.way", WAY, source="what works with every release of gVisor and can be checkpointed"),
             *(
                 Fact(f"allocatable.{resource}", f"{booking.allocatable:.0f}", booking.unit, "target")
                 for resource, booking in allocatable.items()

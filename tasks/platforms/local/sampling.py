@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from tasks.platforms.base import Reading
 from tasks.platforms.local.cgroups import Cgroups, Usage, cpu_seconds
+from tasks.platforms.local.runsc import children_cpu
 
 _BYTES = 4096
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -30,11 +32,12 @@ class Sampler:
         # Half of what the process may open is left to everybody else; files beyond are not kept open.
         self._keep_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
 
-    def read(self, running: dict[str, str]) -> list[Reading]:
+    def read(self, running: Mapping[str, str], components: Mapping[str, int] | None = None) -> list[Reading]:
         """Read all.
 
         Args:
             running: the control group of every running sandbox, by the sandbox's name.
+            components: the process of each component that controls sandboxes, by the component's name.
         """
         self._close_all_but(set(running.values()))
         readings = [
@@ -44,6 +47,10 @@ class Sampler:
         ]
         for kind in _PRESSURES:
             readings += self._pressure(kind)
+        commands = children_cpu.seconds
+        readings.append(Reading("component", "runsc", "cpu_seconds_total", commands, "s", "wait4 of each command"))
+        for name, pid in (components or {}).items():
+            readings.append(self._of_component(name, pid))
         for name, group in running.items():
             usage = self._usages.get(group)
             if usage is None:
@@ -79,6 +86,15 @@ class Sampler:
             return os.pread(descriptor, _BYTES, 0)
         finally:
             os.close(descriptor)
+
+    def _of_component(self, name: str, pid: int) -> Reading:
+        source = str(self._proc / str(pid) / "stat")
+        try:
+            fields = Path(source).read_bytes().rpartition(b")")[2].split()
+            value = (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+        except (OSError, ValueError, IndexError) as error:
+            return Reading("component", name, "cpu_seconds_total", None, "s", source, _reason(error))
+        return Reading("component", name, "cpu_seconds_total", value, "s", source)
 
     def _of_sandbox(self, name: str, file: Path, metric: str, unit: str) -> Reading:
         source = str(file)

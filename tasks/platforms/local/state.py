@@ -7,9 +7,12 @@
       rootfs/                 the root that all sandboxes share
       sandboxes/NAME/
         sandbox.json          its mark and spec; written once
-        workspace/            /workspace inside
+        workspace/            /workspace inside, while it runs
         containers/ID/        bundle, log and errors of one boot or restore
-        checkpoints/000001/   an image; only whole ones have such a name
+        checkpoints/000001/   one snapshot: the image of its memory, and its workspace as it was
+                              then; it never changes, and only whole ones have such a name
+        checkpoints/000001.evicted   in place of a snapshot that is in the store alone
+      store/                  the data of the S3 server that was started for a run
 
 Directories appear and disappear by renaming, so whatever is half made has a name with a dot. What
 a sandbox is doing is not written down: it runs if a container of it has processes, and is
@@ -25,6 +28,7 @@ import os
 import re
 import secrets
 import shutil
+import subprocess
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +36,7 @@ from pathlib import Path
 from tasks.platforms.base import Phase, SandboxSpec
 
 MARK = "sandgauge-local/1"
+_EVICTED = ".evicted"
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
 
@@ -42,7 +47,7 @@ class Sandbox:
     Attributes:
         spec: None where the record could not be read; such a sandbox can only be deleted.
         container: the id of the container that runs it, while it runs.
-        generation: the number of its last whole checkpoint; 0 when there is none.
+        generation: the number of its last snapshot; 0 when there is none.
     """
 
     name: str
@@ -73,8 +78,12 @@ class Sandbox:
         return self.home / "containers" / container
 
     def checkpoint(self, generation: int) -> Path:
-        """The directory of one of its checkpoints."""
+        """The directory of one of its snapshots."""
         return self.home / "checkpoints" / f"{generation:06d}"
+
+    def evicted(self, generation: int) -> Path:
+        """The file that stands for a snapshot that is in the store alone."""
+        return self.home / "checkpoints" / f"{generation:06d}{_EVICTED}"
 
 
 class Store:
@@ -86,6 +95,7 @@ class Store:
         self.cgroup = f"/sandgauge-{self.tag}"
         self.runsc_root = self.path / "runsc"
         self.rootfs = self.path / "rootfs"
+        self.objects = self.path / "store"
         self.sandboxes = self.path / "sandboxes"
         # All of one length, because runsc takes a prefix for an id; with the tag, because the
         # names of its sockets are shared by the whole machine.
@@ -146,7 +156,7 @@ class Store:
                 sandbox.spec = SandboxSpec(
                     int(record["cpu_millicores"]), int(record["memory_bytes"]), record["command"], record["env"]
                 )
-        sandbox.generation = max(checkpoints_in(home), default=0)
+        sandbox.generation = max([*checkpoints_in(home), *evicted_in(home)], default=0)
         return sandbox
 
     def erase(self, home: Path) -> None:
@@ -177,17 +187,57 @@ class Store:
 
 
 def checkpoints_in(home: Path) -> list[int]:
-    """Numbers of the whole checkpoints in a sandbox's directory."""
+    """Numbers of the whole snapshots in a sandbox's directory."""
     with suppress(OSError):
         return [int(name) for name in os.listdir(home / "checkpoints") if name.isdigit()]
     return []
 
 
+def evicted_in(home: Path) -> list[int]:
+    """Numbers of the snapshots of a sandbox that are in the store alone."""
+    with suppress(OSError):
+        names = os.listdir(home / "checkpoints")
+        return [int(name.removesuffix(_EVICTED)) for name in names if re.fullmatch(rf"\d+{_EVICTED}", name)]
+    return []
+
+
 def size_of(directory: Path) -> int:
-    """Bytes of the files in a directory, without those in directories below."""
-    with suppress(OSError), os.scandir(directory) as entries:
-        return sum(entry.stat().st_size for entry in entries if entry.is_file(follow_symlinks=False))
-    return 0
+    """Bytes of the files in a directory and in those below."""
+    total = 0
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(parent, name)).st_size
+    return total
+
+
+def capture_workspace(home: Path, image: Path) -> None:
+    """Make the workspace of a sandbox that has been suspended part of its snapshot; copies nothing."""
+    os.rename(home / "workspace", image / "workspace")
+
+
+def renew_workspace(home: Path, image: Path) -> None:
+    """Give a sandbox the workspace that its snapshot holds, in place of any other. Blocks.
+
+    gVisor goes on only with files that have the size and the time of change that it knew.
+
+    Raises:
+        OSError: it could not be copied.
+    """
+    workspace, kept = home / "workspace", image / "workspace"
+    if workspace.exists():
+        shutil.rmtree(workspace)
+    if not kept.exists():
+        workspace.mkdir()
+    elif any(kept.iterdir()):
+        done = subprocess.run(
+            ["cp", "-a", "--reflink=auto", "--", str(kept), str(workspace)], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise OSError(f"{kept} could not be copied: {done.stderr.strip()}")
+    else:  # as most are; saves the time of a process
+        workspace.mkdir()
+        shutil.copystat(kept, workspace)
 
 
 def _remove(path: Path) -> None:
