@@ -16,8 +16,10 @@ from tasks.session import Session
 from warehouse.rows import Inventory
 
 AT_ONCE = 16
-ROUNDS = 20
 DELETE_BOUND_S = 60.0
+PATIENCE_ROUNDS = 5
+PATIENCE_S = 60.0
+"""Longer than a system takes that gives a sandbox half a minute to end by itself."""
 
 
 class NotClean(Exception):
@@ -37,37 +39,87 @@ class CleanUp:
         return not any(self.left.values())
 
 
-async def clean_up(platform: Platform) -> CleanUp:
-    """Delete every sandbox of ours, round after round until none is listed, then sweep what they left.
+class _Patience:
+    """Goes on as long as rounds make progress, and a little longer.
 
-    Once is not enough where listing comes in pages or deleting takes effect late. Bounded by
-    `ROUNDS`; a sandbox that cannot be deleted does not keep others from being deleted.
+    A round is futile when as much is left after it as before, or more. Futile rounds are forgotten
+    when less is left than ever before: so what appears late, a thousand of them even, is removed
+    however many rounds that takes, and what comes back as fast as it goes ends the clean-up.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._lowest = self._before = total
+        self._lowest_at = self._clock()
+        self.futile = 0
+
+    def is_worn_out(self, total: int) -> bool:
+        """Take note of what a round left; whether there is no use in another."""
+        if total < self._lowest:
+            self._lowest, self._lowest_at, self.futile = total, self._clock(), 0
+        elif total >= self._before:
+            self.futile += 1
+        self._before = total
+        return self.futile >= PATIENCE_ROUNDS and self._clock() - self._lowest_at >= PATIENCE_S
+
+    async def pause(self) -> None:
+        """Wait for what takes effect late; the longer, the less the rounds before it achieved."""
+        await asyncio.sleep(min(0.1 * 2**self.futile, 2.0))
+
+
+async def clean_up(platform: Platform) -> CleanUp:
+    """Delete every sandbox of ours, round after round until none is left, then sweep what they left.
+
+    Once is not enough where listing comes in pages or deleting takes effect late: what counts is
+    the inventory, and not the listing. It goes on while rounds make progress, so that a listing of
+    50 at most empties a platform of thousands. A sandbox that cannot be deleted does not keep
+    others from being deleted.
     """
     found = await platform.inventory()
-    for round_number in range(ROUNDS):
+    patience = _Patience(_total(found))
+    hung: set[str] = set()
+    while True:
         names = [listed.name for listed in await platform.list()]
-        if names:
-            await _delete(platform, names)
+        hung = await _delete(platform, sorted(names, key=hung.__contains__))
         await platform.sweep()
         left = await platform.inventory()
-        if not any(left.values()):
-            break
-        await asyncio.sleep(min(0.1 * 2**round_number, 2.0))
-    return CleanUp(found, left)
+        if not _total(left) or patience.is_worn_out(_total(left)):
+            return CleanUp(found, left)
+        await patience.pause()
 
 
-async def _delete(platform: Platform, names: Iterable[str]) -> None:
-    gate = asyncio.Semaphore(AT_ONCE)
+def _total(kinds: dict[str, list[str]]) -> int:
+    return sum(len(names) for names in kinds.values())
 
-    async def delete(name: str) -> None:
-        async with gate:
+
+async def _delete(platform: Platform, names: Iterable[str]) -> set[str]:
+    """Delete, and return the names of those whose delete did not end.
+
+    When as many in a row as are in flight at once have not ended, the rest is left to the next
+    round, which begins with them: else a platform that answers nothing would take its bound for
+    every one of thousands.
+    """
+    waiting = iter(names)
+    hung: set[str] = set()
+    in_a_row = 0
+
+    async def work() -> None:
+        nonlocal in_a_row
+        for name in waiting:
+            bound = asyncio.timeout(DELETE_BOUND_S)
             try:
-                async with asyncio.timeout(DELETE_BOUND_S):
+                async with bound:
                     await platform.delete(name, _nothing)
-            except (PlatformError, TimeoutError):
-                return  # the next round lists it again, and the inventory names what stays
+            except Exception:  # noqa: BLE001 - the next round lists it again, and the inventory names what stays
+                pass
+            if bound.expired():
+                hung.add(name)
+            in_a_row = in_a_row + 1 if bound.expired() else 0
+            if in_a_row >= AT_ONCE:
+                return
 
-    await asyncio.gather(*(delete(name) for name in names))
+    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+    return hung
 
 
 def _nothing() -> None:
@@ -80,11 +132,27 @@ async def clean_session(session: Session, trial: int | None, *, end: bool = Fals
     session.roster = Roster()
     moments = [("end", result.left)] if end else [("found", result.found), ("start", result.left)]
     for moment, kinds in moments:
-        for kind, names in kinds.items():
-            session.recorder.write(
-                Inventory(session.run_id, trial, session.now(), moment, kind, len(names), names[:100])
-            )
+        _record(session, trial, moment, kinds)
     return result
+
+
+async def take_stock(session: Session, trial: int) -> None:
+    """Record what of ours exists when a trial's steps have ended, before anything of it is removed.
+
+    An inventory that cannot be taken is a row with a reason: it says nothing against what was measured.
+    """
+    try:
+        kinds = await session.platform.inventory()
+    except (PlatformError, OSError) as error:
+        reason = f"the inventory could not be taken: {error}"
+        session.recorder.write(Inventory(session.run_id, trial, session.now(), "after", "sandboxes", None, [], reason))
+    else:
+        _record(session, trial, "after", kinds)
+
+
+def _record(session: Session, trial: int | None, moment: str, kinds: dict[str, list[str]]) -> None:
+    for kind, names in kinds.items():
+        session.recorder.write(Inventory(session.run_id, trial, session.now(), moment, kind, len(names), names[:100]))
 
 
 async def _clean_step(session: Session, trial: PlannedTrial, index: int) -> None:
@@ -98,7 +166,7 @@ async def _clean_step(session: Session, trial: PlannedTrial, index: int) -> None
 def describe_left(left: dict[str, list[str]]) -> str:
     """What is left, by kind, with a few names."""
     parts = [f"{len(names)} {kind} ({', '.join(names[:3])})" for kind, names in left.items() if names]
-    return f"still there after {ROUNDS} rounds of deleting: {'; '.join(parts)}"
+    return f"still there, and deleting makes no more progress: {'; '.join(parts)}"
 
 
 @task(name="cleanup", task_run_name="trial {number}: cleanup", cache_policy=NO_CACHE, persist_result=False)

@@ -14,7 +14,6 @@ import pytest
 
 from specs.targets import LocalTarget, SimulatedTarget
 from tasks.platforms.base import Platform, SandboxSpec
-from tasks.platforms.local import LocalPlatform, probe
 from tasks.platforms.simulated import SimulatedPlatform
 
 MIB = 2**20
@@ -71,6 +70,9 @@ def state_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def local(state_dir: Path) -> Case:
+    # Here, so that the simulated platform is tested where this one cannot even be imported.
+    from tasks.platforms.local import LocalPlatform, probe
+
     known = probe.ask_runsc(shutil.which("runsc") or "runsc")
     way = "systrap" if "systrap" in known.platforms else "ptrace"
 
@@ -82,6 +84,7 @@ def local(state_dir: Path) -> Case:
             "runsc_platform": way,
             "allocatable": {"cpu": 1, "memory": "1Gi"},
             "call_timeout": "10s",
+            "snapshots": {"upload_delay": "0s"},
             **settings,
         }
         return LocalPlatform(LocalTarget.model_validate(document))
@@ -99,6 +102,8 @@ def simulated() -> Case:
             "time": "real",
             "allocatable": {"cpu": 1, "memory": "1Gi"},
             "latencies": {operation: {"median": "1ms"} for operation in operations},
+            "upload_delay": "0s",
+            "upload": {"median": "1ms"},
             **settings,
         }
         return SimulatedPlatform(SimulatedTarget.model_validate(document))
