@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -77,10 +78,10 @@ async def clean_up(platform: Platform) -> CleanUp:
     """
     found = await platform.inventory()
     patience = _Patience(_total(found))
-    hung: set[str] = set()
+    hung: Counter[str] = Counter()
     while True:
         names = [listed.name for listed in await platform.list()]
-        hung = await _delete(platform, sorted(names, key=hung.__contains__))
+        hung.update(await _delete(platform, sorted(names, key=hung.__getitem__)))
         await platform.sweep()
         left = await platform.inventory()
         if not _total(left) or patience.is_worn_out(_total(left)):
@@ -92,30 +93,32 @@ def _total(kinds: dict[str, list[str]]) -> int:
     return sum(len(names) for names in kinds.values())
 
 
-async def _delete(platform: Platform, names: Iterable[str]) -> set[str]:
+async def _delete(platform: Platform, names: Iterable[str]) -> list[str]:
     """Delete, and return the names of those whose delete did not end.
 
-    When as many in a row as are in flight at once have not ended, the rest is left to the next
-    round, which begins with them: else a platform that answers nothing would take its bound for
-    every one of thousands.
+    Whoever waited in vain while no other delete was answered either stops, and leaves the rest to
+    the next round, which begins with what was not tried: else a platform that answers nothing
+    would take its bound for every one of thousands.
     """
     waiting = iter(names)
-    hung: set[str] = set()
-    in_a_row = 0
+    hung: list[str] = []
+    answered = 0
 
     async def work() -> None:
-        nonlocal in_a_row
+        nonlocal answered
         for name in waiting:
+            before = answered
             bound = asyncio.timeout(DELETE_BOUND_S)
             try:
                 async with bound:
                     await platform.delete(name, _nothing)
             except Exception:  # noqa: BLE001 - the next round lists it again, and the inventory names what stays
                 pass
-            if bound.expired():
-                hung.add(name)
-            in_a_row = in_a_row + 1 if bound.expired() else 0
-            if in_a_row >= AT_ONCE:
+            if not bound.expired():
+                answered += 1
+                continue
+            hung.append(name)
+            if answered == before:
                 return
 
     await asyncio.gather(*(work() for _ in range(AT_ONCE)))

@@ -456,7 +456,7 @@ class SimulatedPlatform:
         due = [
             fault
             for number, fault in enumerate(self._target.faults)
-            if self._is_due(number, fault, operation, name) and (restores or fault.kind != "forget")
+            if (restores or fault.kind != "forget") and self._is_due(number, fault, operation, name)
         ]
         for fault in due:
             await self._happen(fault, operation, now)
