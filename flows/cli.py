@@ -52,6 +52,20 @@ def run(
 
 
 @app.command()
+def suite(
+    name: Annotated[str, typer.Argument(help="a built-in suite, or the path of a YAML file")],
+    on: TargetName = "local",
+    overrides: Overrides = None,
+    results: Results = DEFAULT_RESULTS,
+    as_json: AsJson = False,
+) -> None:
+    """Run every scenario of a suite on a target, and fill its table, beside what was published."""
+    from flows.running import run_suite_of
+
+    raise typer.Exit(run_suite_of(name, on, overrides or [], results, as_json=as_json))
+
+
+@app.command()
 def plan(
     scenarios: ScenarioNames, on: TargetName = "local", overrides: Overrides = None, as_json: AsJson = False
 ) -> None:

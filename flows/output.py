@@ -13,11 +13,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from specs.errors import SpecError
+from specs.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from flows.cleaning import Cleaned
     from specs.plan import Plan
+    from specs.suites import Suite
 
 BAD_INPUT = 2
 
@@ -33,22 +34,39 @@ def fail(message: str, code: int = BAD_INPUT) -> NoReturn:
     raise typer.Exit(code)
 
 
+def _tell_problems(problems: Sequence[Problem], *, as_json: bool) -> NoReturn:
+    if as_json:
+        print(json.dumps({"problems": [asdict(problem) for problem in problems]}, indent=2))
+    else:
+        tell("\n".join(str(problem) for problem in problems))
+    raise typer.Exit(BAD_INPUT)
+
+
+def suite_or_exit(suite: str, on: str, overrides: list[str], *, as_json: bool = False) -> Suite:
+    """Read a suite and plan every scenario of it, or print every problem and end with 2."""
+    from specs.suites import load_suite
+
+    try:
+        read = load_suite(suite, overrides)
+    except SpecError as error:
+        _tell_problems(error.problems, as_json=as_json)
+    plans_or_exit(read.file.scenarios, on, overrides, as_json=as_json)
+    return read
+
+
 def plans_or_exit(scenarios: Sequence[str], on: str, overrides: list[str], *, as_json: bool = False) -> list[Plan]:
     """Plan every scenario, or print every problem of all of them and end with 2."""
     from flows.requests import RunRequest
 
-    plans, problems = [], []
+    plans: list[Plan] = []
+    problems: list[Problem] = []
     for scenario in scenarios:
         try:
             plans.append(RunRequest(scenario=scenario, target=on, overrides=overrides).plan())
         except SpecError as error:
             problems += [problem for problem in error.problems if problem not in problems]
     if problems:
-        if as_json:
-            print(json.dumps({"problems": [asdict(problem) for problem in problems]}, indent=2))
-        else:
-            tell("\n".join(str(problem) for problem in problems))
-        raise typer.Exit(BAD_INPUT)
+        _tell_problems(problems, as_json=as_json)
     return plans
 
 

@@ -12,9 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 class TerminalObserver:
     """Shows a run on a console; `tasks.session.Observer` says what it is told."""
 
-    def __init__(self, console: Console, trials: int) -> None:
+    def __init__(self, console: Console, trials: int, name: str) -> None:
         self._console = console
         self._trials = trials
+        self._name = name
         self._progress = Progress(
             SpinnerColumn(), TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(),
             TextColumn("{task.fields[outcomes]}"), TimeElapsedColumn(), console=console, transient=True,
@@ -35,7 +36,7 @@ class TerminalObserver:
     def step_started(self, trial: int, label: str, attempts: int) -> None:
         """Begin a line."""
         self._outcomes.clear()
-        self._label = f"trial {trial + 1} of {self._trials}: {label}"
+        self._label = f"{self._name}, trial {trial + 1} of {self._trials}: {label}"
         self._progress.reset(self._task, description=self._label, total=attempts or None, outcomes="")
 
     def attempt_ended(self, outcome: str) -> None:

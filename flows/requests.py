@@ -16,6 +16,15 @@ from tasks.platforms.registry import PLATFORMS
 T = TypeVar("T")
 
 
+class InSuite(BaseModel):
+    """Which pass through which suite a run belongs to."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    suite_run: str
+
+
 class RunRequest(BaseModel):
     """One scenario on one target."""
 
@@ -32,6 +41,8 @@ class RunRequest(BaseModel):
     results: Path = Field(
         default=Path("results"), title="Results", description="folder of the warehouse and the reports"
     )
+
+    suite: InSuite | None = Field(default=None, title="Suite", description="set by a suite for its own runs")
 
     def plan(self) -> Plan:
         """Read the files and expand them.

@@ -7,6 +7,8 @@ rows are landed before the clean-up starts, and the clean-up does not depend on 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -16,16 +18,23 @@ from prefect.runtime import flow_run
 from flows.ending import end_early
 from flows.requests import RunRequest
 from specs.models import DurabilityStep, LoadStep, kind_of
-from specs.plan import PlannedTrial, provision_of, step_label
+from specs.plan import Plan, PlannedTrial, provision_of, step_label
 from tasks.cleanup import cleanup_step, final_cleanup, take_stock
 from tasks.durability import durability_step
 from tasks.landing import land_run
 from tasks.load import load_step
 from tasks.provisioning import provision_step
 from tasks.reporting import RunResult, report_run
-from tasks.session import Observer, Session
+from tasks.session import Observer, Session, Unwatched
 
-watching: ContextVar[Observer | None] = ContextVar("watching", default=None)
+Watch = Callable[[Plan], AbstractContextManager[Observer]]
+
+
+def _unwatched(_: Plan) -> AbstractContextManager[Observer]:
+    return nullcontext(Unwatched())
+
+
+watching: ContextVar[Watch] = ContextVar("watching", default=_unwatched)
 """Who watches the runs that start in this context; set by the command line."""
 
 
@@ -43,23 +52,32 @@ async def run_scenario(request: RunRequest) -> RunResult:
         specs.errors.SpecError: the scenario or the target cannot be used; nothing was started.
         tasks.platforms.base.Unavailable: the platform cannot run here; nothing was started.
     """
-    session = Session(request.plan(), request.results, watching.get())
-    session.run.flow_run_id = flow_run.get_id()
+    plan = request.plan()
+    with watching.get()(plan) as observer:
+        session = Session(plan, request.results, observer)
+        session.run.flow_run_id = flow_run.get_id()
+        if request.suite is not None:
+            session.run.suite, session.run.suite_run = request.suite.name, request.suite.suite_run
+        await _run(session)
+    return await report_run(request.results, session.run_id)
+
+
+async def _run(session: Session) -> None:
+    """Everything between opening the target and landing the last row; ends at zero, however it ends."""
     session.open()
     get_run_logger().info("run %s: %d trials", session.run_id, len(session.plan.trials))
     try:
         for trial in session.plan.trials:
             await run_trial(session, trial)
         session.end("finished")
-        land_run(request.results, session.run_id)
+        land_run(session.results, session.run_id)
         await final_cleanup(session)
     except BaseException as error:
         end_early(session, error)
         raise
     finally:
         session.close()
-    land_run(request.results, session.run_id)
-    return await report_run(request.results, session.run_id)
+    land_run(session.results, session.run_id)
 
 
 async def run_trial(session: Session, trial: PlannedTrial) -> None:

@@ -102,6 +102,15 @@ def load_scenario(source: str | Path, overrides: Sequence[str] = ()) -> Document
     )
 
 
+def load_mapping(source: str | Path, kind: str) -> Tree:
+    """Read a file of another kind: the name of a built-in one, or a path.
+
+    Raises:
+        SpecError: there is none, or it is no mapping.
+    """
+    return _mapping(*_read(source, kind))
+
+
 def load_target(source: str | Path) -> Target:
     """Read a target: the name of a built-in one, or the path of a file.
 

@@ -99,7 +99,7 @@ class Plan:
 
 
 def make_plan(
-    document: Document, target: Target, operations: frozenset[str], platform_name: str, provides: frozenset[str]
+    document: Document, target: Target, operations: frozenset[str], platform_name: str, provides: frozenset[Need]
 ) -> Plan:
     """Expand a document for a target.
 

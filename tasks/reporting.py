@@ -67,6 +67,60 @@ def report(results: Path, run_id: str) -> RunResult:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """What a pass through a suite came to.
+
+    Attributes:
+        rows: the rows of its table, as text with units.
+        failures: scenarios that gave no result, and why.
+    """
+
+    suite: str
+    suite_run: str
+    target: str
+    runs: list[RunResult]
+    rows: list[dict[str, str]]
+    failures: list[str]
+    report: str
+    warehouse: str
+
+    @property
+    def exit_code(self) -> int:
+        """3 when the figures of a run may not be used or are missing, 1 when a check did not pass, else 0."""
+        if self.failures:
+            return 3
+        return max((run.exit_code for run in self.runs), default=3)
+
+
+@task(name="report of the suite", cache_policy=NO_CACHE, persist_result=False)
+async def report_suite(
+    results: Path, suite_run: str, target: str, table: dict[str, Any], runs: list[RunResult], failures: list[str]
+) -> SuiteResult:
+    """Write the page of a pass through a suite, and leave its table and a link to it as artifacts."""
+    import asyncio
+
+    page, rows = await asyncio.to_thread(_write_suite, results, suite_run, table)
+    key = f"sandgauge-{table['name']}-{target}"
+    described = f"{len(runs)} runs on {target}"
+    plain: list[dict[str, Any]] = [dict(row) for row in rows]
+    await acreate_table_artifact(table=plain, key=key, description=described)
+    await acreate_link_artifact(
+        link=page.as_uri(), link_text=f"Report of {suite_run}", key=f"{key}-report", description=described
+    )
+    return SuiteResult(
+        table["name"], suite_run, target, runs, rows, failures, str(page), str(warehouse_file(results).resolve())
+    )  # fmt: skip
+
+
+def _write_suite(results: Path, suite_run: str, table: dict[str, Any]) -> tuple[Path, list[dict[str, str]]]:
+    from warehouse.suite import suite_rows, write_suite
+
+    with Warehouse.open(warehouse_file(results)) as warehouse:
+        page = write_suite(warehouse, suite_run, table, results / "suites" / suite_run)
+        return page.resolve(), suite_rows(warehouse, suite_run, table)
+
+
 @task(name="report", cache_policy=NO_CACHE, persist_result=False)
 async def report_run(results: Path, run_id: str) -> RunResult:
     """Write the report of a run, and leave its summary and a link to it as artifacts."""

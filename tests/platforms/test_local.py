@@ -35,8 +35,8 @@ async def pids_of(platform):
     return [int(line.split()[0]) for line in (await platform.inventory())["processes"]]
 
 
-def counted(state_dir):
-    return int((state_dir / "sandboxes/one/workspace/count").read_text() or 0)
+def counted(state_dir, where="workspace"):
+    return int((state_dir / "sandboxes/one" / where / "count").read_text() or 0)
 
 
 def until(condition, bound_s=5.0):
@@ -54,11 +54,11 @@ def test_memory_and_files_survive_suspend_and_resume(local, ack, state_dir):
     async def body(platform):
         await start(platform, ack, "one", replace(local.spec, command=COUNTER))
         assert until(lambda: count.exists() and counted(state_dir) >= 5)
-        await platform.suspend("one", ack)
-        stopped_at = counted(state_dir)
-        assert await pids_of(platform) == []
-        assert counted(state_dir) == stopped_at
         (state_dir / "sandboxes/one/workspace/kept").write_text("kept")
+        await platform.suspend("one", ack)
+        assert await pids_of(platform) == []
+        assert not count.exists()
+        stopped_at = counted(state_dir, "checkpoints/000001/workspace")
         assert (await platform.resume("one", ack)).how == "restored"
         # The program goes on where it was: had it begun again, it would count from one.
         assert until(lambda: counted(state_dir) > stopped_at)

@@ -1,8 +1,8 @@
 """Finding and ending what runsc began, by its marks and never by a name alone.
 
-A process is ours when it has our private `--root=` (or another mark with a directory of ours)
-among its arguments, or is in a control group of ours. Each is signalled through a pidfd, after a second look: a number that the kernel has
-given to somebody else in between is never hit.
+A process is ours when it has our private `--root=`, or another mark with a directory of ours,
+among its arguments, or is in a control group of ours. Each is signalled through a pidfd, after a
+second look: a number that the kernel has given to somebody else in between is never hit.
 
 A container is ended here without `runsc delete`: that waits for about 1.6 s until its processes
 are reaped, even when its control groups are long gone. What it would remove (processes, control

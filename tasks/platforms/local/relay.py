@@ -19,14 +19,16 @@ PORT = 8080
 """Where a program in a sandbox answers HTTP, on loopback."""
 MOST_REQUEST_BYTES = 30_000
 """A request travels as an argument, of which the kernel takes 128 KiB, four characters a byte."""
-_LISTEN_BOUND_S = 60
-# A program that has just been booted may not listen yet. Connecting again costs less than finding out by other means.
-_SCRIPT = f"""
-until exec 3<>/dev/tcp/127.0.0.1/{PORT}; do [ $SECONDS -lt {_LISTEN_BOUND_S} ] && sleep 0.02 || exit 97; done 2>/dev/null
-printf %b "$1" >&3 && exec cat <&3
-"""
 NOT_LISTENING = 97
 """The relay's exit code when nothing listened on the port for a minute."""
+_LISTEN_BOUND_S = 60
+# A program that has just been booted may not listen yet; to connect again costs less than to find that out.
+_SCRIPT = f"""
+until exec 3<>/dev/tcp/127.0.0.1/{PORT}; do
+  [ $SECONDS -lt {_LISTEN_BOUND_S} ] && sleep 0.02 || exit {NOT_LISTENING}
+done 2>/dev/null
+printf %b "$1" >&3 && exec cat <&3
+"""
 Headers = list[tuple[bytes, bytes]]
 _OF_A_CONNECTION = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"upgrade"})
 

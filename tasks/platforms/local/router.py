@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -75,8 +75,9 @@ class Router:
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
-            self._application, lifespan="off", log_config=None, access_log=False, server_header=False,
-            date_header=False, interface="asgi3", proxy_headers=False, ws="none", http="h11", backlog=4096, timeout_graceful_shutdown=1,
+            self._application, interface="asgi3", http="h11", ws="none", lifespan="off", log_config=None,
+            access_log=False, server_header=False, date_header=False, proxy_headers=False, backlog=4096,
+            timeout_graceful_shutdown=1,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._running = asyncio.get_running_loop().create_task(self._server.serve(sockets=[listening]))
@@ -145,7 +146,7 @@ class Router:
             await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
             await send({"type": "http.response.body", "body": answer.body})
 
-    async def _unless_gone(self, receive: Any, work: Any) -> Answer | None:
+    async def _unless_gone(self, receive: Any, work: Coroutine[Any, Any, Answer]) -> Answer | None:
         """The answer; or None when the client went away before, and then what was begun for it is ended."""
         answering = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(receive())

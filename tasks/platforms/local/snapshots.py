@@ -15,22 +15,25 @@ import platform as machine
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from specs.targets import LocalTarget
 from tasks.platforms.base import Failed, Reading, Snapshot, SnapshotState, Unavailable, Verified
 from tasks.platforms.local.state import Sandbox, Store, checkpoints_in, evicted_in, size_of
+from tasks.snapshots.bucket import StoreSettings
 from tasks.snapshots.errors import StoreError
-
-if TYPE_CHECKING:
-    from tasks.snapshots.seaweedfs import SeaweedServer
-    from tasks.snapshots.store import SnapshotStore
-    from tasks.snapshots.supervising import UploaderProcess
+from tasks.snapshots.seaweedfs import SeaweedServer
+from tasks.snapshots.store import SnapshotStore
+from tasks.snapshots.supervising import UploaderProcess
 
 T = TypeVar("T")
 _STATES: dict[str, SnapshotState] = {
-    "local_only": "local_only", "uploading": "uploading", "written": "written", "lost": "lost",
-}  # fmt: skip
+    "local_only": "local_only",
+    "uploading": "uploading",
+    "written": "written",
+    "lost": "lost",
+    "dropped": "stale",
+}
 
 
 @dataclass(slots=True)
@@ -66,12 +69,11 @@ class Snapshots:
         self._delay = self._settings.upload_delay if upload_delay is None else upload_delay
         if self._uploader is not None:
             return
-        from tasks.snapshots.supervising import UploaderProcess
-
         try:
             self._store = await asyncio.to_thread(self._open_store)
+            keys = self._server.keys if self._server is not None else None
             self._uploader = UploaderProcess(
-                self._disk.path, self._store.settings, parallel_uploads=self._settings.parallel_uploads
+                self._disk.path, self._store.settings, keys, self._settings.parallel_uploads
             )
             await self._uploader.start()
         except StoreError as error:
@@ -79,23 +81,14 @@ class Snapshots:
             raise Unavailable(f"target {self._target.name}: {error}") from error
 
     def _open_store(self) -> SnapshotStore:
-        from tasks.snapshots.seaweedfs import SeaweedServer
-        from tasks.snapshots.store import SnapshotStore, StoreSettings
-
-        endpoint, credentials = self._settings.endpoint, None
-        if endpoint is None:
-            self._server = SeaweedServer(self._disk.objects)
-            self._server.start()
-            endpoint, credentials = self._server.endpoint, self._server.credentials
-        store = SnapshotStore(
-            StoreSettings(
-                endpoint=endpoint, bucket=self._settings.bucket, prefix=f"{self._settings.prefix}/{self._mark()}",
-                region=self._settings.region, part_bytes=self._settings.part,
-            ),
-            credentials,
-        )  # fmt: skip
-        store.prepare()
-        return store
+        wanted, prefix = self._settings, f"{self._settings.prefix}/{self._mark()}"
+        if wanted.endpoint is not None:
+            settings = StoreSettings(wanted.endpoint, wanted.bucket, prefix, wanted.part, wanted.region)
+            return SnapshotStore(settings, parallel=wanted.parallel_uploads)
+        self._server = SeaweedServer(self._disk.objects, wanted.bucket)
+        self._server.start()
+        settings = self._server.settings(prefix, wanted.part)
+        return SnapshotStore(settings, self._server.keys, wanted.parallel_uploads)
 
     def _mark(self) -> str:
         """What sets this target's keys apart: two machines may share a bucket, and have the same paths."""
@@ -134,8 +127,8 @@ class Snapshots:
             Unavailable: it does not answer.
         """
         try:
-            store = self._store or await asyncio.to_thread(self._open_store)
-            return await asyncio.to_thread(question, store)
+            store: SnapshotStore = self._store or await asyncio.to_thread(self._open_store)
+            return await asyncio.to_thread(lambda: question(store))
         except StoreError as error:
             raise Unavailable(f"target {self._target.name}: {error}") from error
 
@@ -170,7 +163,8 @@ class Snapshots:
             raise Failed(f"sandbox {sandbox.name}: its snapshot is in the store alone, and none is provisioned")
         store, generation = self._store, sandbox.generation
         try:
-            await asyncio.to_thread(store.fetch, sandbox.name, generation, sandbox.checkpoint(generation))
+            image = sandbox.checkpoint(generation)
+            await asyncio.to_thread(lambda: store.fetch(sandbox.name, generation, image))
         except StoreError as error:
             raise Failed(f"sandbox {sandbox.name}: its snapshot could not be fetched: {error}") from error
         sandbox.evicted(generation).unlink(missing_ok=True)
@@ -221,10 +215,11 @@ class Snapshots:
                 name, generation, record.size_bytes, "stale" if record.stale else "local_only",
                 suspended_at=record.suspended_at,
             )  # fmt: skip
-        state = "stale" if record.stale else _STATES.get(upload.state, "lost")
+        state = "stale" if record.stale else _STATES[upload.state]
         return Snapshot(
             name, generation, record.size_bytes, state, self._place, record.suspended_at, upload.first_byte_at,
-            upload.manifest_at, upload.bytes_sent, upload.tries, upload.error,
+            upload.manifest_at, upload.bytes_sent, None if upload.first_byte_at is None else upload.tries + 1,
+            upload.error,
         )  # fmt: skip
 
     @property
