@@ -6,6 +6,9 @@ import re
 from typing import Any
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SIZES = {
+    "": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40,
+}  # fmt: skip
 
 
 def seconds_of(text: str) -> float:
@@ -18,6 +21,30 @@ def seconds_of(text: str) -> float:
     if not found:
         raise ValueError(f"{text!r} is not a duration")
     return float(found[1]) * _UNITS[found[2]]
+
+
+def bytes_of(text: Any) -> float:
+    """Bytes of a size such as `20Mi`, or of a plain number.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = re.fullmatch(r"([\d.]+)([kMGT]|[KMGT]i|)", str(text))
+    if not found:
+        raise ValueError(f"{text!r} is not a size")
+    return float(found[1]) * _SIZES[found[2]]
+
+
+def millicores_of(text: Any) -> float:
+    """Thousandths of a core of `500m`, or of a number of cores.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = re.fullmatch(r"([\d.]+)(m?)", str(text))
+    if not found:
+        raise ValueError(f"{text!r} is not an amount of CPU")
+    return float(found[1]) * (1 if found[2] else 1000)
 
 
 def show_seconds(value: float | None, *, censored: bool = False) -> str:
@@ -44,6 +71,24 @@ def show_bytes(value: float | None) -> str:
 def show_cpu(millicores: float) -> str:
     """A CPU limit as a scenario writes it."""
     return f"{millicores / 1000:g}" if millicores % 1000 == 0 else f"{millicores:g}m"
+
+
+def show_share(value: float | None) -> str:
+    """A share in percent with three digits; `–` for a missing one."""
+    return "–" if value is None else f"{value * 100:.3g}%"
+
+
+def show_in(unit: str, value: float | None) -> str:
+    """A figure in one of the units of `warehouse.figures.unit_of`; `–` for a missing one."""
+    if value is None:
+        return "–"
+    if unit == "seconds":
+        return show_seconds(value)
+    if unit == "bytes":
+        return show_bytes(value)
+    if unit == "count":
+        return f"{value:,.10g}"
+    return f"{value:.3g} {'per s' if unit == 'per second' else unit}"
 
 
 def show_count(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 A migration is `migrations/NNNN_name.sql`. It is applied once, in one transaction with its own
 record, and never edited afterwards: its checksum is kept. Views hold no rows, so they are made
-anew whenever a file of `views/` has changed.
+anew whenever a file of `views/` has changed, and with them the published figures of `reference/`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from typing import cast
 import duckdb
 
 from warehouse.errors import WarehouseError
+from warehouse.published import published_script
 
 _NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 _BOOKKEEPING = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     number BIGINT NOT NULL, name VARCHAR NOT NULL, sha256 VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE schema_migrations IS 'Migrations that this file has had. Grain: number; 0 stands for the views.';
+COMMENT ON TABLE schema_migrations IS 'Migrations that this file has had. Grain: number; 0: views and published figures.';
 COMMENT ON COLUMN schema_migrations.number IS 'number of the migration';
 COMMENT ON COLUMN schema_migrations.name IS 'its name';
 COMMENT ON COLUMN schema_migrations.sha256 IS 'SHA-256 of its text';
@@ -174,8 +175,8 @@ def _refresh_views(connection: duckdb.DuckDBPyConnection, before: str) -> None:
 
 @cache
 def _views_text() -> tuple[str, str]:
-    """All views as one script, and its SHA-256."""
-    text = "\n".join(read_views().values())
+    """All views and published figures as one script, and its SHA-256."""
+    text = "\n".join([*read_views().values(), published_script()])
     return text, hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -23,6 +23,8 @@ def _opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
 def warehouse(_opened: Warehouse) -> Iterator[Warehouse]:
     """An empty warehouse; always the same one, emptied, since making and closing one takes longer than most tests."""
     yield _opened
-    tables = _opened.rows("SELECT table_name FROM duckdb_tables() WHERE table_name <> 'schema_migrations'")
+    tables = _opened.rows(
+        "SELECT table_name FROM duckdb_tables() WHERE table_name NOT IN ('schema_migrations', 'reference')"
+    )
     for (table,) in tables:
         _opened.change(f"DELETE FROM {table}", [[]])

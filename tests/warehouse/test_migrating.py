@@ -33,7 +33,10 @@ def tables(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 # Files in the field have had these. Once one is released, add a migration instead of editing it.
-KNOWN = {1: "da705d49551576d9daf2ca0206f911aa407b7c3e6336a0e33900090c71ff8d65"}
+KNOWN = {
+    1: "da705d49551576d9daf2ca0206f911aa407b7c3e6336a0e33900090c71ff8d65",
+    2: "50cc5e754b5bfe7278d0036481a14520aa373a6f6e987d276c308afb219444ec",
+}
 
 
 def test_no_migration_was_edited() -> None:
@@ -44,8 +47,8 @@ def test_a_fresh_file_has_every_migration_once(connection: duckdb.DuckDBPyConnec
     for _ in range(2):
         migrate(connection, "file", with_another())
         numbers = connection.execute("SELECT number FROM schema_migrations ORDER BY number").fetchall()
-        assert numbers == [(0,), (1,), (2,)]
-    assert {*TABLES, "checks", "landed_segments", "schema_migrations"} == tables(connection)
+        assert numbers == [(0,), (1,), (2,), (3,)]
+    assert {*TABLES, "checks", "landed_segments", "reference", "schema_migrations"} == tables(connection)
 
 
 def test_several_migrations_are_applied_in_order_from_any_version(connection: duckdb.DuckDBPyConnection) -> None:

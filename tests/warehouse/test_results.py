@@ -22,18 +22,18 @@ def answers(results: Path) -> list[tuple[str, int]]:
 def test_the_checks_of_a_killed_run_are_answered_when_it_is_landed(results: Path) -> None:
     made = RunMaker().run(outcome=None, ended_at=None, checks_spec=CHECKS).trial().step(outcome=None)
     made.attempt().attempt().write(results)
-    assert answers(results) == [("pass", 2), ("insufficient", 2)]
+    assert answers(results) == [("pass", 2), ("insufficient", 2), ("insufficient", 1)]
 
 
 def test_answers_follow_the_rows(results: Path) -> None:
     made = whole_run(checks_spec=CHECKS).attempt()
     made.write(results)
-    assert answers(results) == [("pass", 1), ("insufficient", 1)]
+    assert answers(results) == [("pass", 1), ("insufficient", 1), ("pass", 2)]
     made.rows.clear()
     for _ in range(4):
         made.attempt()
     made.attempt(outcome="failed").write(results)
-    assert answers(results) == [("fail", 6), ("pass", 5)]
+    assert answers(results) == [("fail", 6), ("pass", 5), ("pass", 2)]
 
 
 def test_a_kill_between_the_rows_and_the_answers_is_made_good(results: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_kill_between_the_rows_and_the_answers_is_made_good(results: Path) -> 
         warehouse.land(run_dir)
         assert warehouse.rows("SELECT * FROM checks") == []
     assert land_leftovers(results) == []
-    assert answers(results) == [("pass", 1), ("insufficient", 1)]
+    assert answers(results) == [("pass", 1), ("insufficient", 1), ("pass", 2)]
 
 
 def test_every_run_is_landed_once_and_the_newest_is_known(results: Path) -> None:

@@ -5,6 +5,14 @@
 --   percentile_censored  is true, so that it reads "> 15 s".
 -- Withheld (NULL) where fewer values than `least` are there (5 for the p50, 20 for the p95, 100 for the p99), or where
 -- nothing worked; withheld_reason says which and why.
+-- Around a median, two order statistics hold the true one with 95% confidence: the value of rank median_low_rank from
+-- below and the one from above (ranks (n ± 1.96 √n) / 2, rounded: the normal approximation of the binomial; David and
+-- Nagaraja, Order Statistics, 7.1). They need n = 6; an end that falls on a time-out is NULL.
+CREATE OR REPLACE MACRO median_low_rank(n) AS greatest(1, floor((n + 1 - 1.96 * sqrt(n)) / 2))::BIGINT;
+CREATE OR REPLACE MACRO median_low(ordered, n) AS
+    CASE WHEN n >= 6 AND NOT isinf(ordered[median_low_rank(n)]) THEN ordered[median_low_rank(n)] END;
+CREATE OR REPLACE MACRO median_high(ordered, n) AS
+    CASE WHEN n >= 6 AND NOT isinf(ordered[n + 1 - median_low_rank(n)]) THEN ordered[n + 1 - median_low_rank(n)] END;
 CREATE OR REPLACE MACRO percentile_s(rank_s, waited_s, n, ok, least) AS
     CASE WHEN n >= least AND ok > 0 THEN CASE WHEN isinf(rank_s) THEN waited_s ELSE rank_s END END;
 CREATE OR REPLACE MACRO percentile_censored(rank_s, n, ok, least) AS

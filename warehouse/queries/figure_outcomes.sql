@@ -1,4 +1,4 @@
--- Attempts by outcome over the pooled rows that a check matches. Skipped and cancelled ones were never made.
+-- Attempts by outcome over the pooled rows that a figure is asked of. Skipped and cancelled ones were never made.
 SELECT
     count(*) AS n,
     count(*) FILTER (outcome = 'ok') AS ok,
@@ -10,4 +10,5 @@ WHERE run_id = $run_id AND operation = $operation
     AND outcome NOT IN ('skipped', 'cancelled')
     AND ($group_name IS NULL OR group_name = $group_name)
     AND ($how IS NULL OR how = $how)
+    AND ($program IS NULL OR program = $program)
     AND list_contains($trials, trial)
