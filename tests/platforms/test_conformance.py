@@ -303,13 +303,20 @@ def test_a_parked_wake_that_is_cancelled_books_nothing(case, ack):
     case.run(body, parking="20s")
 
 
-def test_snapshots_have_states_and_times(case, ack):
+# Starting a store takes a real platform seconds, so that these two ask much of one.
+def test_snapshots_have_states_and_times_and_only_a_whole_one_can_be_evicted(case, ack):
     async def body(platform):
         loop = asyncio.get_running_loop()
         await platform.provision(frozenset({"store"}), upload_delay=3600.0)
+        with pytest.raises(Failed, match="no sandbox is called nobody"):
+            await platform.evict("nobody")
         await platform.create("one", case.spec, ack)
         assert await platform.snapshots() == []
+        with pytest.raises(Failed, match="created"):
+            await platform.evict("one")
         await platform.resume("one", ack)
+        with pytest.raises(Failed, match="running"):
+            await platform.evict("one")
         began = loop.time()
         await platform.suspend("one", ack)
         ended = loop.time()
@@ -320,9 +327,11 @@ def test_snapshots_have_states_and_times(case, ack):
         assert (waiting.first_byte_at, waiting.written_at, waiting.tries) == (None, None, None)
         assert waiting.size_bytes > 0
         assert not (await platform.verify_snapshot("one", 1)).whole
+        with pytest.raises(Failed, match="not whole"):
+            await platform.evict("one")
 
         await platform.provision(frozenset({"store"}), upload_delay=0.0)
-        await platform.resume("one", ack)
+        assert (await platform.resume("one", ack)).how == "restored"  # nothing was removed
         await platform.suspend("one", ack)
         written = await until_written(platform, "one", 2)
         assert ended <= written.suspended_at <= written.first_byte_at <= written.written_at <= loop.time()
@@ -334,7 +343,7 @@ def test_snapshots_have_states_and_times(case, ack):
     case.run(body)
 
 
-def test_what_is_written_is_whole_and_brings_everything_back_when_evicted(case, ack):
+def test_what_is_written_brings_everything_back_when_evicted_and_is_gone_when_deleted(case, ack):
     async def body(platform):
         await start_keepers(platform, case, ack, {"router", "store"}, "one")
         before = answer_of(await platform.wake("one", ack))
@@ -354,6 +363,14 @@ def test_what_is_written_is_whole_and_brings_everything_back_when_evicted(case, 
         after = answer_of(await platform.wake("one", ack))
         assert after["boot"] == before["boot"]
         assert after["nonce"] == NONCE
+
+        assert (await platform.inventory())["snapshots"]
+        await platform.delete("one", ack)
+        await platform.sweep()
+        assert await platform.snapshots() == []
+        assert not (await platform.verify_snapshot("one", 1)).whole
+        left = await platform.inventory()
+        assert {kind: names for kind, names in left.items() if "snapshot" in kind and names} == {}
 
     case.run(body)
 
@@ -377,43 +394,5 @@ def test_a_program_that_measures_itself_prints_its_seconds(case, ack):
         await platform.resume("one", ack)
         receipt = await platform.exec("one", WORKLOADS["cpu-benchmark"].argv(), ack)
         assert json.loads(receipt.detail["stdout"].splitlines()[-1])["seconds"] > 0
-
-    case.run(body)
-
-
-def test_evicting_what_is_not_whole_in_the_store_fails_and_removes_nothing(case, ack):
-    async def body(platform):
-        await platform.provision(frozenset({"store"}), upload_delay=3600.0)
-        with pytest.raises(Failed, match="no sandbox is called nobody"):
-            await platform.evict("nobody")
-        await platform.create("one", case.spec, ack)
-        with pytest.raises(Failed, match="created"):
-            await platform.evict("one")
-        await platform.resume("one", ack)
-        with pytest.raises(Failed, match="running"):
-            await platform.evict("one")
-        await platform.suspend("one", ack)
-        with pytest.raises(Failed, match="not whole"):
-            await platform.evict("one")
-        assert (await platform.resume("one", ack)).how == "restored"
-
-    case.run(body)
-
-
-def test_deleting_removes_snapshots_from_every_place(case, ack):
-    async def body(platform):
-        await platform.provision(frozenset({"store"}))
-        await platform.create("one", case.spec, ack)
-        await platform.resume("one", ack)
-        await platform.suspend("one", ack)
-        await until_written(platform, "one", 1)
-        assert (await platform.inventory())["snapshots"]
-        await platform.delete("one", ack)
-        await platform.sweep()
-        assert await platform.snapshots() == []
-        assert not (await platform.verify_snapshot("one", 1)).whole
-        assert {
-            kind: names for kind, names in (await platform.inventory()).items() if "snapshot" in kind and names
-        } == {}
 
     case.run(body)
