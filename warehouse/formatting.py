@@ -88,7 +88,8 @@ def show_in(unit: str, value: float | None) -> str:
         return show_bytes(value)
     if unit == "count":
         return f"{value:,.10g}"
-    return f"{value:.3g} {'per s' if unit == 'per second' else unit}"
+    digits = f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{digits} {'per s' if unit == 'per second' else unit}"
 
 
 def show_count(value: Any) -> str:

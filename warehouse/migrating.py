@@ -27,7 +27,7 @@ _BOOKKEEPING = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     number BIGINT NOT NULL, name VARCHAR NOT NULL, sha256 VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE schema_migrations IS 'Migrations that this file has had. Grain: number; 0: views and published figures.';
+COMMENT ON TABLE schema_migrations IS 'Migrations that it has had. Grain: number; 0: views and published figures.';
 COMMENT ON COLUMN schema_migrations.number IS 'number of the migration';
 COMMENT ON COLUMN schema_migrations.name IS 'its name';
 COMMENT ON COLUMN schema_migrations.sha256 IS 'SHA-256 of its text';

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from warehouse.rows import TABLES, Attempt, FactRow, Group, Inventory, Run, Sample, Step, Trial
+from warehouse.rows import TABLES, Attempt, FactRow, Group, Inventory, Run, Sample, SnapshotRow, Step, Trial
 
 _TABLE_OF = {row_class: table for table, row_class in TABLES.items()}
 MIB = 2**20
@@ -39,10 +39,22 @@ class RunMaker:
         """A finished trial with a clean start, and one group."""
         defaults: dict[str, Any] = {"repetition": 1, "seed": 1, "started_s": 0.0, "ended_s": 90.0}
         cpu, memory = columns.pop("cpu", 100), columns.pop("memory", 128 * MIB)
+        group, count = columns.pop("group", "tasks"), columns.pop("count", 40)
         columns.setdefault("outcome", "finished")
         self.rows.append(Trial(self.run_id, trial, matrix=matrix or {}, **defaults | columns))
-        self.rows.append(Group(self.run_id, trial, "tasks", 40, cpu, memory, ["/usr/bin/sleep", "infinity"]))
-        return self.inventory("start", trial)
+        return self.group(trial, group, count, cpu, memory).inventory("start", trial)
+
+    def group(
+        self, trial: int, name: str, count: int = 40, cpu: int = 100, memory: int = 128 * MIB, **columns: Any
+    ) -> RunMaker:
+        command = ["/usr/bin/sleep", "infinity"]
+        self.rows.append(Group(self.run_id, trial, name, count, cpu, memory, command, **columns))
+        return self
+
+    def snapshot(self, sandbox: str, state: str = "durable", **columns: Any) -> RunMaker:
+        defaults: dict[str, Any] = {"trial": 0, "step": 2, "group_name": "tasks", "generation": 1}
+        self.rows.append(SnapshotRow(self.run_id, sandbox=sandbox, state=state, **defaults | columns))
+        return self
 
     def inventory(self, moment: str, trial: int | None = None, count: int | None = 0, **columns: Any) -> RunMaker:
         self.rows.append(Inventory(self.run_id, trial, 0.5, moment, "sandboxes", count, [], **columns))

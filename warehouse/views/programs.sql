@@ -39,7 +39,7 @@ SELECT
     CASE
         WHEN ok > 0 AND told = 0 THEN 'the program does not tell its own time'
         WHEN inside_n >= 5 AND isinf(inside_p50) THEN 'the p50 fell on a time-out'
-        ELSE withheld_reason(inside_n, told)
+        WHEN inside_n < 20 OR told = 0 THEN withheld_reason(inside_n, told)
     END AS inside_reason,
     percentile_s(service_p50, service_waited_s, service_n, ok, 5) AS service_p50_s,
     percentile_censored(service_p50, service_n, ok, 5) AS service_p50_censored,
@@ -47,6 +47,6 @@ SELECT
     median_high(service_ordered, service_n) AS service_p50_high_s,
     percentile_s(service_p95, service_waited_s, service_n, ok, 20) AS service_p95_s,
     percentile_censored(service_p95, service_n, ok, 20) AS service_p95_censored,
-    withheld_reason(service_n, ok) AS service_reason
+    CASE WHEN service_n < 20 OR ok = 0 THEN withheld_reason(service_n, ok) END AS service_reason
 FROM ranked;
 COMMENT ON VIEW programs IS 'Times of programs run inside sandboxes, by their own clock and from outside, in seconds. Grain: run_id, trial, group_name, program.';

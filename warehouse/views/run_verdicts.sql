@@ -2,7 +2,8 @@
 --   partial            it did not finish: the run, a trial or a step has no end, or was cancelled or failed, or lines
 --                      of its segments could not be read
 --   contaminated       something of ours was there when a trial's load began, or was left at the end, or that was not
---                      counted
+--                      counted; or a background sandbox, meant to load the node while others were measured, did not
+--                      start, ended, or stopped loading (view `neighbours`)
 --   generator-limited  the generator itself was late: 1 in 100 attempts started more than 0.1 s after it was due, or
 --                      its event loop lagged by more than 0.1 s in 1 of 100 samples (not asked of virtual time)
 --   valid              none of these
@@ -41,11 +42,43 @@ dirty AS (
         count(*) FILTER (moment = 'end') AS counted_at_end
     FROM inventory WHERE moment IN ('start', 'end') GROUP BY ALL
 ),
+unstarted AS (
+    SELECT a.run_id, a.trial, a.group_name, a.sandbox, 'did not start' AS state
+    FROM attempts AS a
+    JOIN groups AS g ON g.run_id = a.run_id AND g.trial = a.trial AND g.group_name = a.group_name
+    WHERE g.background AND a.operation IN ('resume', 'wake')
+    GROUP BY a.run_id, a.trial, a.group_name, a.sandbox
+    HAVING count(*) FILTER (a.outcome = 'ok') = 0
+),
+silenced AS (
+    SELECT
+        run_id, trial, group_name, sandbox,
+        CASE min(state) WHEN 'ended' THEN 'ended' ELSE 'stopped loading' END AS state
+    FROM neighbours
+    WHERE state IN ('ended', 'stopped')
+    GROUP BY run_id, trial, group_name, sandbox
+),
+faults AS (
+    SELECT f.run_id, f.trial, f.group_name, f.state, count(*) AS sandboxes
+    FROM (FROM unstarted UNION ALL FROM silenced) AS f
+    GROUP BY ALL
+),
+quiet AS (
+    SELECT
+        f.run_id,
+        string_agg(
+            f.sandboxes || ' of ' || g.count || ' ' || f.group_name || ' ' || f.state || ' in trial ' || f.trial, ', '
+            ORDER BY f.trial, f.group_name, f.state
+        ) AS neighbours
+    FROM faults AS f
+    JOIN groups AS g ON g.run_id = f.run_id AND g.trial = f.trial AND g.group_name = f.group_name
+    GROUP BY ALL
+),
 evidence AS (
     SELECT
         r.run_id, r.outcome, r.error, r.trials_planned,
         coalesce(m.trials, 0) AS trials, coalesce(u.trials, 0) AS unfinished_trials,
-        coalesce(l.attempts, 0) AS attempts, l.lateness_p99_s, g.loop_lag_p99_s, d.leftovers,
+        coalesce(l.attempts, 0) AS attempts, l.lateness_p99_s, g.loop_lag_p99_s, d.leftovers, q.neighbours,
         coalesce(d.counted_at_start, 0) AS counted_at_start, coalesce(d.counted_at_end, 0) AS counted_at_end,
         coalesce(n.all_steps, 0) AS steps, coalesce(n.steps, 0) AS unfinished_steps, coalesce(b.lines, 0) AS broken_lines
     FROM runs AS r
@@ -56,6 +89,7 @@ evidence AS (
     LEFT JOIN late AS l ON l.run_id = r.run_id
     LEFT JOIN lagging AS g ON g.run_id = r.run_id
     LEFT JOIN dirty AS d ON d.run_id = r.run_id
+    LEFT JOIN quiet AS q ON q.run_id = r.run_id
 ),
 judged AS (
     SELECT
@@ -75,6 +109,7 @@ judged AS (
             WHEN leftovers IS NOT NULL THEN 'leftovers: ' || leftovers
             WHEN counted_at_start < trials THEN 'what was there at the start was not counted'
             WHEN counted_at_end = 0 THEN 'what was left at the end was not counted'
+            WHEN neighbours IS NOT NULL THEN 'background: ' || neighbours
         END AS contaminated_reason,
         CASE
             WHEN lateness_p99_s > 0.1 THEN '1 in 100 attempts started over ' || round(lateness_p99_s, 3) || ' s late'
