@@ -41,7 +41,7 @@ lint: install ## style, imports, types
 bench: install ## speed, as ratios measured in one run
 	@$(BIN)/python -m tests.bench
 
-schema: install ## write the JSON Schemas of scenarios and targets anew
+schema: install ## write the JSON Schemas of scenarios, targets and suites anew
 	@$(BIN)/python -m specs.schema
 
 lock: ## pin the dependencies anew, with hashes and without addresses

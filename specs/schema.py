@@ -1,7 +1,7 @@
-"""JSON Schemas, so that editors complete and check scenarios and targets while they are written.
+"""JSON Schemas, so that editors complete and check scenarios, targets and suites while they are written.
 
 They say less than `specs.loading` does: what depends on other parts of a file, such as whether a
-group exists, is found only there. `python -m specs.schema` writes both files.
+group exists, is found only there. `python -m specs.schema` writes the files.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from specs.models import ScenarioFile
+from specs.suites import SuiteFile
 from specs.targets import Target
 
 FOLDER = Path(__file__).parent
@@ -36,6 +37,11 @@ def scenario_schema() -> Any:
 def target_schema() -> Any:
     """The schema of target files."""
     return _close({"$schema": DRAFT, **TypeAdapter(Target).json_schema(), "title": "Sandgauge target"})
+
+
+def suite_schema() -> Any:
+    """The schema of suite files."""
+    return _close({"$schema": DRAFT, **SuiteFile.model_json_schema(), "title": "Sandgauge suite"})
 
 
 def _close(part: Any) -> Any:
@@ -89,7 +95,7 @@ def _inside(schema: dict[str, Any]) -> dict[str, Any]:
 
 def schema_files() -> dict[Path, str]:
     """The text of every schema file."""
-    schemas = {"scenario": scenario_schema(), "target": target_schema()}
+    schemas = {"scenario": scenario_schema(), "target": target_schema(), "suite": suite_schema()}
     return {
         FOLDER / f"{name}.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
         for name, schema in schemas.items()

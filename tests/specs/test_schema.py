@@ -28,7 +28,7 @@ def test_files_are_current() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in ("scenario", "target") for name in builtin_names(f"{kind}s")]
+    ("kind", "name"), [(kind, name) for kind in ("scenario", "target", "suite") for name in builtin_names(f"{kind}s")]
 )
 def test_built_in_files_are_valid(kind: str, name: str) -> None:
     text = (BUILT_IN / f"{kind}s" / f"{name}.yaml").read_text()
