@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -108,3 +109,21 @@ def ordinal(number: int) -> str:
     """1st, 2nd, 3rd, 4th, 11th, 21st."""
     ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+def operation_name(record: dict[str, Any]) -> str:
+    """An operation with its program and the way of starting, as a table names it."""
+    name = f"{record['operation']} {record['program']}" if record["program"] else str(record["operation"])
+    return f"{name} ({record['how']})" if record["how"] else name
+
+
+def matrix_text(matrix: Any) -> str:
+    """The matrix values of a trial, for people."""
+    values = json.loads(matrix) if isinstance(matrix, str) else matrix or {}
+    return ", ".join(f"{key} {value}" for key, value in values.items()) or "–"
+
+
+def trial_text(record: dict[str, Any]) -> str:
+    """What sets a trial apart: its matrix values, and its repetition where there are several."""
+    text = matrix_text(record["matrix"])
+    return f"{text}, repetition {record['repetition']}" if record["repetitions"] > 1 else text

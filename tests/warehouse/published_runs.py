@@ -219,7 +219,7 @@ def storm_run(run_id: str = "20261201-104000-snapshot-storm-dd11", fates: dict[i
             if n in (3, 8, 13):
                 columns |= {"restored_s": 338.0, "files_ok": True, "memory_ok": True}
         made.snapshot(f"sg-{n}", step=5, **columns)
-    for tick in range(0, 329):
+    for tick in range(329):
         at = 12.0 + tick
         sent = min(20 * size, max(0, int((at - 310) / 24 * 20 * size)))
         made.sample("uploaded_bytes_total", sent, at, "component", step=5, subject="uploader")

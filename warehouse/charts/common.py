@@ -73,8 +73,9 @@ def names_of(records: list[dict[str, Any]], field: str) -> list[str]:
 
 
 def operation_text(record: dict[str, Any]) -> str:
-    """An operation, with the way of starting."""
-    return record["operation"] if record["how"] is None else f"{record['operation']}, {record['how']}"
+    """An operation, with its program or the way of starting."""
+    name = f"{record['operation']} {record['program']}" if record["program"] else record["operation"]
+    return name if record["how"] is None else f"{name}, {record['how']}"
 
 
 def published_name(warehouse: Warehouse) -> str:
@@ -85,3 +86,25 @@ def published_name(warehouse: Warehouse) -> str:
 def published_note(warehouse: Warehouse) -> str:
     """What stands below the title where there are published figures."""
     return f"{published_name(warehouse)} – another machine, compare the shape"
+
+
+def published_panel(points: list[dict[str, Any]], x: str, y: str) -> Any:
+    """Published figures in a panel of their own, with axes of their own, where another machine's would flatten ours.
+
+    Each series has its name at its end, so that it needs no legend beside that of the run's own series.
+    """
+    layers = []
+    for number, name in enumerate(names_of(points, "series")):
+        mine = sorted((point for point in points if point["series"] == name), key=lambda point: point["x"])
+        base = line(mine, 130).encode(
+            x=alt.X("x:Q", title=x, scale=alt.Scale(zero=True, nice=True)),
+            y=alt.Y("seconds:Q", title=y, scale=alt.Scale(zero=True, nice=True)),
+        )
+        layers += [
+            base.mark_line(color=PUBLISHED_COLOUR, strokeDash=[4, 3] if number % 2 else [1, 0]),
+            base.mark_point(filled=True, size=70, opacity=1, color=PUBLISHED_COLOUR, shape="diamond"),
+            line([{**mine[-1], "text": name}], 130)
+            .mark_text(align="left", dx=9, fontSize=12, color=PUBLISHED_COLOUR)
+            .encode(x="x:Q", y="seconds:Q", text="text:N"),
+        ]
+    return alt.layer(*layers)

@@ -6,13 +6,28 @@ from typing import Any
 
 import altair as alt
 
-from warehouse.charts.common import HEIGHT, NOTE, Chart, Subject, line, names_of, series_lines
+from warehouse.charts.common import (
+    HEIGHT,
+    NOTE,
+    Chart,
+    Subject,
+    line,
+    names_of,
+    published_note,
+    published_panel,
+    series_lines,
+)
 from warehouse.formatting import show_seconds, show_size
+from warehouse.published import Published
 from warehouse.sql import query
 from warehouse.store import Warehouse
 
+_PUBLISHED = Published("density", r"cpu=50m memory=64Mi running=(?P<x>\d+)", "resume_p50")
+_PUBLISHED_SHAPE = (50, 64 * 2**20)
+
 
 def density(warehouse: Warehouse, subject: Subject) -> Chart | None:
+    """Where a load added sandboxes batch by batch."""
     records = warehouse.records(query("density"), {"run_id": subject.run_id})
     if not records:
         return None
@@ -29,7 +44,13 @@ def density(warehouse: Warehouse, subject: Subject) -> Chart | None:
             records, "memory_gib", "node memory in use (GiB)", alt.Scale(zero=False, padding=12), labelled=False
         ),
     ]
-    chart = alt.vconcat(*filter(None, panels), title=subject.title(title))
+    shape = {(record["cpu_millicores"], record["memory_bytes"]) for record in records}
+    published = _PUBLISHED.points(warehouse) if _PUBLISHED_SHAPE in shape else []
+    if published:
+        points = [{"x": int(x), "seconds": value, "series": "50m CPU, 64 MiB"} for x, value in published]
+        panels.append(published_panel(points, "sandboxes running", "published resume p50 (s)"))
+    more = [published_note(warehouse)] if published else []
+    chart = alt.vconcat(*filter(None, panels), title=subject.title(title, *more))
     return Chart("density", title, " ".join(_density_words(records)), chart)
 
 
@@ -42,10 +63,6 @@ def _density_panel(records: list[dict[str, Any]], field: str, title: str, scale:
     return alt.layer(
         series_lines(known, x, y, "size", "sandbox size", names_of(records, "size")), *_refusals(records, labelled)
     )
-
-
-def names_of(records: list[dict[str, Any]], field: str) -> list[str]:
-    return list(dict.fromkeys(record[field] for record in records))
 
 
 def _refusals(records: list[dict[str, Any]], labelled: bool) -> list[alt.Chart]:

@@ -15,6 +15,7 @@ _QUANTILES = 100
 
 
 def ecdf(warehouse: Warehouse, subject: Subject) -> Chart | None:
+    """Where an operation other than create has five attempts or more."""
     records = warehouse.records(query("ecdf"), {"run_id": subject.run_id, "steps": _QUANTILES})
     sizes = {show_size(record) for record in records}
     points = [

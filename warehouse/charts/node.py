@@ -7,12 +7,13 @@ from typing import Any
 import altair as alt
 
 from warehouse.charts.common import MOST_POINTS, Chart, Subject, line
+from warehouse.formatting import matrix_text
 from warehouse.sql import query
 from warehouse.store import Warehouse
-from warehouse.summary import matrix_text
 
 
 def node(warehouse: Warehouse, subject: Subject) -> Chart | None:
+    """Where the node was sampled five times or more."""
     records = warehouse.records(query("node"), {"run_id": subject.run_id, "most": MOST_POINTS})
     if len(records) < 5:
         return None

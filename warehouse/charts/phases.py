@@ -7,10 +7,10 @@ from typing import Any
 import altair as alt
 
 from warehouse.charts.common import PUBLISHED_COLOUR, Chart, Subject, line, names_of, published_name, published_note
+from warehouse.formatting import trial_text
 from warehouse.published import Published
 from warehouse.sql import query
 from warehouse.store import Warehouse
-from warehouse.summary import trial_text
 
 _IN_FLIGHT = 20
 

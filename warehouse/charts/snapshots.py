@@ -40,7 +40,7 @@ def snapshots(warehouse: Warehouse, subject: Subject) -> Chart | None:
     if any(record["state"] != "durable" for record in records) or last <= 0:
         last = max(ends, default=1.0)
     published = _published(warehouse, records, last)
-    domain = [0, max(last, *(value for value in published), 0.001) * 1.02]
+    domain = [0, max([last, 0.001, *published]) * 1.02]
     title = "From suspended to durable, snapshot by snapshot"
     sent = warehouse.records(
         query("uploaded"),
@@ -58,7 +58,7 @@ def snapshots(warehouse: Warehouse, subject: Subject) -> Chart | None:
 
 
 def _published(warehouse: Warehouse, records: list[dict[str, Any]], last: float) -> list[float]:
-    """When all were durable in the study, beside as many snapshots of as many bytes, after a delay of the same order."""
+    """When all were durable in the study, beside as many snapshots of as many bytes, delayed alike."""
     alike = len(records) == 20 and all((record["size_bytes"] or 0) >= _DIRTY for record in records)
     return [value for _, value in _ALL_DURABLE.points(warehouse)] if alike and last > 100 else []
 
@@ -101,8 +101,8 @@ def _timeline(records: list[dict[str, Any]], domain: list[float], published: lis
         rule = line([{"from": value, "text": f"{name}: all durable after {value:g} s"}], height)
         layers.append(rule.mark_rule(color=PUBLISHED_COLOUR, strokeDash=[4, 3], strokeWidth=2).encode(x=x))
         side: dict[str, Any] = {"align": "right", "dx": -6} if value > domain[1] / 2 else {"align": "left", "dx": 6}
-        text = rule.mark_text(color=PUBLISHED_COLOUR, fontSize=11, baseline="top", **side)
-        layers.append(text.encode(x=x, y=alt.value(4), text="text:N"))
+        text = rule.mark_text(color=PUBLISHED_COLOUR, fontSize=11, baseline="bottom", **side)
+        layers.append(text.encode(x=x, y=alt.value(-4), text="text:N"))
     return alt.layer(*layers).properties(width=WIDTH, height=height)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import altair as alt
@@ -17,11 +18,10 @@ from warehouse.charts.common import (
     published_name,
     published_note,
 )
-from warehouse.formatting import show_cpu, show_seconds
+from warehouse.formatting import matrix_text, show_cpu, show_seconds
 from warehouse.published import Published
 from warehouse.sql import query
 from warehouse.store import Warehouse
-from warehouse.summary import matrix_text
 
 _BY_CPU = Published("wake", r"cpu=(?P<x>\S+) memory=256Mi n=5", "wake_p50")
 _BY_BURST = Published("wake", r"cpu=250m burst=(?P<x>\d+)", "wake_p50")
@@ -37,10 +37,11 @@ def wakes(warehouse: Warehouse, subject: Subject) -> Chart | None:
     axis, place = _axis(records)
     for record in [*records, *singles]:
         record["x"], record["series"] = place(record), record["how"] or "ran already"
+    refused = _refused(records)
     title = "How long a request waited for its sandbox"
     published = _published(warehouse, records, axis)
     more = [published_note(warehouse)] if published else []
-    chart = _panel(records, singles, axis, published, published_name(warehouse))
+    chart = _panel(records, singles, axis, published, published_name(warehouse), refused)
     return Chart("wakes", title, " ".join(_words(records)), chart.properties(title=subject.title(title, *more)))
 
 
@@ -63,11 +64,27 @@ def _published(warehouse: Warehouse, records: list[dict[str, Any]], axis: str) -
     return [{"x": x, "seconds": value} for x, value in points if x in places]
 
 
+def _refused(records: list[dict[str, Any]]) -> dict[str, str]:
+    """What stands below places on the axis at which requests were refused."""
+    texts = {}
+    for place in names_of(records, "x"):
+        mine = [record for record in records if record["x"] == place]
+        refused, attempts = (sum(record[name] for record in mine) for name in ("refused", "attempts"))
+        if refused:
+            texts[place] = f"{place} ({refused} of {attempts} refused)"
+    return texts
+
+
 def _panel(
-    records: list[dict[str, Any]], singles: list[dict[str, Any]], axis: str, published: list[dict[str, Any]], name: str
+    records: list[dict[str, Any]],
+    singles: list[dict[str, Any]],
+    axis: str,
+    published: list[dict[str, Any]],
+    name: str,
+    refused: dict[str, str],
 ) -> Any:
     places = names_of(records, "x")
-    x = alt.X("x:N", title=axis, sort=places, axis=alt.Axis(labelAngle=0))
+    x = alt.X("x:N", title=axis, sort=places, axis=alt.Axis(labelAngle=0, labelExpr=_labels(refused)))
     values = [*(single["response_s"] for single in singles), *(point["seconds"] for point in published)]
     positive = [value for value in values if value > 0]
     wide = len(positive) == len(values) and max(positive) > 20 * min(positive)
@@ -88,18 +105,20 @@ def _panel(
         colours, shapes = [*colours, "#b42318"], [*shapes, "cross"]
     if published:
         colours, shapes = [*colours, PUBLISHED_COLOUR], [*shapes, "diamond"]
-    colour = alt.Color("series:N", title=None, scale=alt.Scale(domain=domain, range=colours))
-    shape = alt.Shape("series:N", title=None, scale=alt.Scale(domain=domain, range=shapes))
+    legend = alt.Legend(orient="bottom", labelLimit=420, columns=2)
+    colour = alt.Color("series:N", title=None, legend=legend, scale=alt.Scale(domain=domain, range=colours))
+    shape = alt.Shape("series:N", title=None, legend=legend, scale=alt.Scale(domain=domain, range=shapes))
     dots = [
         {
             "x": single["x"],
             "seconds": single["response_s"],
             "series": lost if single["state"] == "lost" else f"wake, {single['series']}",
-            "offset": (number % 9) / 9,
+            "offset": number % 9 - min(8, len(mine) - 1) / 2,
         }
-        for number, single in enumerate(singles)
+        for mine in ([single for single in singles if single["x"] == place] for place in places)
+        for number, single in enumerate(mine)
     ]
-    offset = alt.XOffset("offset:Q", scale=alt.Scale(domain=[-0.5, 1.5]))
+    offset = alt.XOffset("offset:Q", scale=alt.Scale(domain=[-9, 9]))
     layers = [
         line(dots)
         .mark_point(filled=True, size=36, opacity=0.6)
@@ -118,14 +137,12 @@ def _panel(
         marks = [{**point, "series": f"{name}: p50"} for point in published]
         marked = line(marks).mark_point(filled=True, size=110, opacity=1, xOffset=-50)
         layers.append(marked.encode(x=x, y=y, color=colour, shape=shape))
-    refused = [
-        {"x": record["x"], "text": f"{record['refused']} of {record['attempts']} refused"}
-        for record in records if record["refused"]
-    ]  # fmt: skip
-    if refused:
-        note = line(refused).mark_text(fontSize=11, color=NOTE, baseline="top")
-        layers.append(note.encode(x=x, y=alt.value(4), text="text:N"))
     return alt.layer(*layers)
+
+
+def _labels(refused: dict[str, str]) -> str:
+    """A Vega expression that writes each place of an axis with what is said of it."""
+    return f"({json.dumps(refused)})[datum.value] || datum.value"
 
 
 def _words(records: list[dict[str, Any]]) -> list[str]:

@@ -1,10 +1,23 @@
--- What of ours was there, by kind and moment: of each trial, and at the run's own end. What could not be counted is NULL.
-SELECT
-    i.trial, t.matrix, t.repetition, max(t.repetition) OVER () AS repetitions, i.kind, i.moment,
-    CASE WHEN count(*) FILTER (i.count IS NULL) = 0 THEN sum(i.count)::BIGINT END AS count,
-    min(i.reason) AS reason
-FROM inventory AS i
-LEFT JOIN trials AS t ON t.run_id = i.run_id AND t.trial = i.trial
-WHERE i.run_id = $run_id
-GROUP BY ALL
-ORDER BY i.trial NULLS LAST, i.kind, i.moment
+-- What of ours was there, by trial and kind, at each moment; the row without a trial is the run's own end. NULL where it
+-- was not counted, or could not be.
+WITH counted AS (
+    SELECT trial, kind, moment, CASE WHEN count(count) = count(*) THEN sum(count)::BIGINT END AS count
+    FROM inventory
+    WHERE run_id = $run_id
+    GROUP BY ALL
+),
+wide AS (
+    SELECT
+        trial, kind,
+        max(count) FILTER (moment = 'found') AS found,
+        max(count) FILTER (moment = 'start') AS at_start,
+        max(count) FILTER (moment = 'after') AS after_steps,
+        max(count) FILTER (moment = 'end') AS at_end,
+        list(moment) AS moments
+    FROM counted
+    GROUP BY ALL
+)
+SELECT w.*, t.matrix, t.repetition, max(t.repetition) OVER () AS repetitions
+FROM wide AS w
+LEFT JOIN trials AS t ON t.run_id = $run_id AND t.trial = w.trial
+ORDER BY w.trial NULLS LAST, w.kind

@@ -1,10 +1,10 @@
--- Grain: one run, trial, group, operation and how (booted or restored). Times in seconds are response times; n counts
--- attempts that worked or timed out. Percentiles, and the 95% interval of the p50 from p50_low_s to p50_high_s, as
+-- Grain: one run, trial, group, operation, program (of an exec) and how (booted or restored). Times in
+-- seconds are response times; n counts attempts that worked or timed out. Percentiles, and the 95% interval of the p50 from p50_low_s to p50_high_s, as
 -- `percentile.sql` says; withheld_reason where a percentile is missing.
 CREATE OR REPLACE VIEW latency AS
 WITH ranked AS (
     SELECT
-        run_id, trial, group_name, operation, how,
+        run_id, trial, group_name, operation, program, how,
         count(*) AS n,
         count(*) FILTER (outcome = 'ok') AS ok,
         count(*) FILTER (outcome = 'timed_out') AS timed_out,
@@ -17,7 +17,7 @@ WITH ranked AS (
     GROUP BY ALL
 )
 SELECT
-    run_id, trial, group_name, operation, how, n, ok, timed_out, min_s,
+    run_id, trial, group_name, operation, program, how, n, ok, timed_out, min_s,
     percentile_s(p50, waited_s, n, ok, 5) AS p50_s,
     percentile_censored(p50, n, ok, 5) AS p50_censored,
     median_low(ordered, n) AS p50_low_s,
@@ -30,4 +30,4 @@ SELECT
     timed_out > 0 AS max_censored,
     withheld_reason(n, ok) AS withheld_reason
 FROM ranked;
-COMMENT ON VIEW latency IS 'Percentiles of response times in seconds, nearest rank, time-outs censored, boots apart from restores. Grain: run_id, trial, group_name, operation, how.';
+COMMENT ON VIEW latency IS 'Percentiles of response times in seconds, nearest rank, time-outs censored, boots apart from restores. Grain: run_id, trial, group_name, operation, program, how.';

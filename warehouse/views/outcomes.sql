@@ -1,8 +1,8 @@
--- Grain: one run, trial, group, operation and how (as `attempt_times` has it). How many attempts ended how. Failed
--- counts those of unknown outcome and unsupported ones as well; skipped ones were never made.
+-- Grain: one run, trial, group, operation, program (of an exec) and how (as `attempt_times` has it). How many attempts
+-- ended how. Failed counts those of unknown outcome and unsupported ones as well; skipped ones were never made.
 CREATE OR REPLACE VIEW outcomes AS
 SELECT
-    run_id, trial, group_name, operation, how,
+    run_id, trial, group_name, operation, program, how,
     count(*) AS attempts,
     count(*) FILTER (outcome = 'ok') AS ok,
     count(*) FILTER (outcome = 'refused') AS refused,
@@ -12,4 +12,4 @@ SELECT
     count(*) FILTER (outcome = 'skipped') AS skipped
 FROM attempt_times
 GROUP BY ALL;
-COMMENT ON VIEW outcomes IS 'Attempts by what came of them. Grain: run_id, trial, group_name, operation, how.';
+COMMENT ON VIEW outcomes IS 'Attempts by what came of them. Grain: run_id, trial, group_name, operation, program, how.';
