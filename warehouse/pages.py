@@ -23,6 +23,13 @@ _CONFIG = {
     "view": {"stroke": "#ddd"},
     "line": {"strokeWidth": 2},
 }
+VERDICTS = {
+    "valid": "The figures may be used.",
+    "generator-limited": "The generator itself was late: the figures are at best lower bounds.",
+    "contaminated": "Something that was no part of the test was there: do not use the figures.",
+    "partial": "The run did not finish: what is here happened, but it is not the whole.",
+}
+"""What each verdict means for who reads the figures."""
 
 
 def render(template: str, **values: Any) -> str:
@@ -65,16 +72,20 @@ def draw(specification: dict[str, Any]) -> str:
     return svg
 
 
-def described(chart: Chart, svg: str) -> str:
-    """The chart with a title and a description, which Vega leaves out of what it exports."""
-    ids = f'role="img" aria-labelledby="{chart.name}-title {chart.name}-desc"'
+def described(chart: Chart, svg: str, prefix: str = "") -> str:
+    """The chart with a title and a description, which Vega leaves out of what it exports.
+
+    `prefix` sets it apart from charts of the same name on one page.
+    """
+    name = f"{prefix}{chart.name}"
+    ids = f'role="img" aria-labelledby="{name}-title {name}-desc"'
     words = (
-        f'<title id="{chart.name}-title">{escape(chart.title)}</title>'
-        f'<desc id="{chart.name}-desc">{escape(chart.description)}</desc>'
+        f'<title id="{name}-title">{escape(chart.title)}</title>'
+        f'<desc id="{name}-desc">{escape(chart.description)}</desc>'
     )
     width = re.search(r'<svg[^>]* width="([\d.]+)"', svg)
     style = f'style="max-width:{width[1]}px;width:100%;height:auto"' if width else ""
     svg = re.sub(r'(<svg[^>]*?) width="[\d.]+" height="[\d.]+"', r"\1", svg, count=1)
     # Vega counts its clip paths from 0 in every chart; in one page they would be each other's.
-    svg = re.sub(r'(id="|url\(#)(clip|gradient)', rf"\1{chart.name}-\2", svg)
+    svg = re.sub(r'(id="|url\(#)(clip|gradient)', rf"\g<1>{name}-\g<2>", svg)
     return re.sub(r"<svg([^>]*)>", lambda found: f"<svg{found[1]} {ids} {style}>{words}", svg, count=1)

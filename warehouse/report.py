@@ -10,18 +10,12 @@ from altair.utils.schemapi import debug_mode
 
 from warehouse.charts import charts_of
 from warehouse.figures import LEFT
-from warehouse.pages import described, draw, pictures, render
+from warehouse.pages import VERDICTS, described, draw, pictures, render
 from warehouse.sql import query
 from warehouse.store import Warehouse, WarehouseError
 from warehouse.summary import run_verdict, summary_headline, summary_rows
 
 __all__ = ["draw", "write_report"]
-_VERDICTS = {
-    "valid": "The figures may be used.",
-    "generator-limited": "The generator itself was late: the figures are at best lower bounds.",
-    "contaminated": "Something that was no part of the test was there: do not use the figures.",
-    "partial": "The run did not finish: what is here happened, but it is not the whole.",
-}
 
 
 def write_report(warehouse: Warehouse, run_id: str, directory: Path) -> Path:
@@ -64,7 +58,7 @@ def _page(warehouse: Warehouse, run_id: str, charts: list[dict[str, Any]]) -> st
         run=run[0],
         verdict=verdict,
         verdict_reason=reason,
-        verdict_meaning=_VERDICTS[verdict],
+        verdict_meaning=VERDICTS[verdict],
         headline=summary_headline(warehouse, run_id),
         facts=facts,
         fact={fact["key"]: fact["value"] for fact in facts},

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.warehouse.published_runs import control_plane_run, neighbours_run, storm_run, wake_burst_run, wake_run
 from tests.warehouse.segments import RunMaker, density_run, latency_run
 from warehouse.checks import answer_checks
 from warehouse.report import write_report
@@ -62,7 +63,19 @@ def laid_out(page: Path, width: int, profile: Path) -> dict[str, Any]:
     CHROMIUM is None and not os.environ.get("SANDGAUGE_REQUIRE_ALL"), reason="needs Chromium (apt-get install chromium)"
 )
 @pytest.mark.parametrize("width", [1100, 500])
-@pytest.mark.parametrize("made", [density_run(), latency_run()], ids=["density", "latency"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        density_run(),
+        latency_run(),
+        wake_run(lose=True),
+        wake_burst_run(),
+        control_plane_run(),
+        neighbours_run(),
+        storm_run(fates={3: "stuck"}),
+    ],
+    ids=lambda made: made.scenario,
+)
 def test_nothing_sticks_out_and_no_label_is_cut(
     results: Path, warehouse: Warehouse, tmp_path: Path, made: RunMaker, width: int
 ) -> None:
@@ -72,4 +85,4 @@ def test_nothing_sticks_out_and_no_label_is_cut(
     measured = laid_out(page, width, tmp_path / "profile")
     assert measured["page"] <= measured["window"]
     assert measured["cut"] == []
-    assert measured["named"] == [2, 2, 2]
+    assert set(measured["named"]) == {2}
