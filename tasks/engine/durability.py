@@ -73,7 +73,10 @@ class DurabilityRun:
             known = self._ledger.get(key)
             if snapshot.sandbox not in names or (known is not None and known.state in _SETTLED):
                 continue
-            self._write(key, self._row(snapshot))
+            row = self._row(snapshot)
+            if row.error is None and known is not None and snapshot.state == "written":
+                row.error = known.error  # what the last look at the store found wrong
+            self._write(key, row)
             if snapshot.state == "written" and self._is_due(key):
                 written.append(snapshot)
         gate = asyncio.Semaphore(_VERIFY_AT_ONCE)

@@ -36,7 +36,7 @@ class Ratio:
 
 def main() -> None:
     """Run every comparison and print the table."""
-    from tests.bench import around, engine, local
+    from tests.bench import around, engine, local, storm, suite, wakes
 
     os.environ.setdefault("DO_NOT_TRACK", "1")
     console = Console(width=150)
@@ -47,6 +47,9 @@ def main() -> None:
         console.print(f"no comparison with runsc: {reason}")
     else:
         ratios += asyncio.run(local.compare())
+        ratios += asyncio.run(wakes.compare())
+        ratios += storm.compare()
+        ratios += suite.compare()
     ratios += around.compare()
     table = Table("what", "ratio", "bound", "met", "measured")
     for ratio in ratios:

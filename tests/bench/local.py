@@ -37,7 +37,9 @@ SPEC = SandboxSpec(1000, 128 * 2**20, ["/usr/bin/sleep", "infinity"])
 
 
 class Bench:
-    """Both sides over one state directory."""
+    """Both sides over one state directory, with sandboxes of one spec."""
+
+    spec = SPEC
 
     def __init__(self, directory: Path) -> None:
         self.platform = LocalPlatform(
@@ -61,7 +63,7 @@ class Bench:
             {"group": "boxes", "do": list(operations), "pacing": {"in_flight": in_flight}, "timeout": "60s"}
         )
         await LoadRun(
-            load, names, SPEC, 0, 0, 1, self.platform, self.attempts, self.roster, lambda outcome: None
+            load, names, self.spec, 0, 0, 1, self.platform, self.attempts, self.roster, lambda outcome: None
         ).run()  # fmt: skip
         self.recorder.flush()
         lines = (self.directory / "segments" / "attempts.ndjson").read_text().splitlines()[first:]
@@ -78,7 +80,7 @@ class Bench:
         """Write a new bundle; returns the id of its container."""
         store = self.platform._store
         container = store.new_container_id()
-        config = oci_config(SPEC, "bench", store.rootfs, self.directory / "workspace", store.cgroup_of(container))
+        config = oci_config(self.spec, "bench", store.rootfs, self.directory / "workspace", store.cgroup_of(container))
         write_bundle(self.directory / "bundles" / container, config)
         return container
 

@@ -27,7 +27,7 @@ from tests.specs.base import write
                 "1:7: name: 'A' is not a name; write small letters, digits and dashes, beginning with a letter, at most 40",
                 "3:13: latencies.boot: expected create, resume, suspend, wake, exec or delete, found the text 'boot'",
                 "3:50: latencies.resume.median: '1' is not a duration; write it with a unit, such as 500ms, 30s or 5m",
-                "4:17: faults.0.kind: expected refuse, fail, time-out, hang or stall, found the text 'explode'",
+                "4:17: faults.0.kind: expected refuse, fail, time-out, hang, stall, late, lose, corrupt or forget, found the text 'explode'",
             ],
         ),
         ("name: a\nplatform: no\n", ["2:11: platform: `no` is true, false or text to different readers; quote it or write true/false"]),
