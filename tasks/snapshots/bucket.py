@@ -116,27 +116,14 @@ class Bucket:
 
     def sizes(self, prefix: str, page: int = 1000) -> dict[str, int]:
         """Every key that starts with a prefix, with its size in bytes, whatever the paging."""
-        found = {}
-        for answer in self._pages(prefix, page):
-            found.update({item["Key"]: int(item["Size"]) for item in answer.get("Contents", ())})
-        return found
-
-    def folders(self, prefix: str, page: int = 1000) -> list[str]:
-        """What comes between a prefix and the next slash, in all keys that start with it."""
-        return [
-            item["Prefix"].removeprefix(prefix).rstrip("/")
-            for answer in self._pages(prefix, page, Delimiter="/")
-            for item in answer.get("CommonPrefixes", ())
-        ]
-
-    def _pages(self, prefix: str, page: int, **more: str) -> Iterator[dict[str, Any]]:
-        arguments: dict[str, Any] = {"Bucket": self.settings.bucket, "Prefix": prefix, "MaxKeys": page, **more}
+        found: dict[str, int] = {}
+        arguments: dict[str, Any] = {"Bucket": self.settings.bucket, "Prefix": prefix, "MaxKeys": page}
         while True:
             with self._translated(prefix, "LIST"):
                 answer = self._client.list_objects_v2(**arguments)
-            yield answer
+            found.update({item["Key"]: int(item["Size"]) for item in answer.get("Contents", ())})
             if not answer.get("IsTruncated"):
-                return
+                return found
             arguments["ContinuationToken"] = answer["NextContinuationToken"]
 
     def delete(self, keys: Sequence[str]) -> None:

@@ -198,7 +198,9 @@ class SnapshotStore:
 
     def generations(self, sandbox: str) -> list[int]:
         """Numbers of a sandbox's snapshots of which anything is there, whole or not."""
-        return sorted(int(name) for name in self._bucket.folders(self._layout.sandbox(sandbox)) if name.isdigit())
+        # From whole keys: asked for folders, SeaweedFS names empty ones for a while.
+        prefix = self._layout.sandbox(sandbox)
+        return sorted({int(key.removeprefix(prefix).split("/")[0]) for key in self._ours(prefix)})
 
     def objects(self, page: int = 1000) -> list[str]:
         """Every key of ours below the prefix, `page` keys a call."""
