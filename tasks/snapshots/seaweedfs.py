@@ -32,7 +32,7 @@ from tasks.snapshots.processes import end_marked, marked
 _PORTS = ("master", "master-grpc", "volume", "volume-grpc", "filer", "filer-grpc", "s3", "s3-grpc")
 _TRIES = 3
 _PAUSE_S = 0.05
-_STOP_BOUND_S = 1.0
+_STOP_BOUND_S = 0.5
 _TAIL_BYTES = 4096
 _MIB = 2**20
 

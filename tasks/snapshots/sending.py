@@ -132,6 +132,7 @@ class Sending:
         )
         sent = 0
         if self._there.get(part.key) != part.size or not self._vouched(part):
+            self._there[part.key] = part.size  # as far as we know: if this fails, the next try asks first
             named = self._bucket.put(part.key, block.data, block.digest)
             sent = part.size
             if named != part.sha256 and not self._vouched(part):

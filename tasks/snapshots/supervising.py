@@ -217,7 +217,7 @@ class UploaderProcess:
     async def _end(self) -> None:
         child, commands, events = self._child, self._commands, self._events
         self._child = self._commands = self._events = None
-        if commands is not None:
+        if commands is not None and not commands.is_closing():
             commands.abort()
         if events is not None:
             events.close()

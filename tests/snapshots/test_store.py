@@ -103,7 +103,7 @@ def grow(directory, tree, times, modes):
     os.utime(directory, ns=(0, times[len(tree) % len(times)]))
 
 
-@run(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@run(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(tree=TREES, times=TIMES, modes=MODES)
 def test_any_tree_comes_back(server, settings, tmp_path_factory, tree, times, modes):
     if os.geteuid() != 0:
