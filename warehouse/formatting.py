@@ -89,7 +89,7 @@ def show_in(unit: str, value: float | None) -> str:
         return show_bytes(value)
     if unit == "count":
         return f"{value:,.10g}"
-    digits = f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    digits = f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{digits} {'per s' if unit == 'per second' else unit}"
 
 

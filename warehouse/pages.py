@@ -26,7 +26,7 @@ _CONFIG = {
 VERDICTS = {
     "valid": "The figures may be used.",
     "generator-limited": "The generator itself was late: the figures are at best lower bounds.",
-    "contaminated": "Something that was no part of the test was there: do not use the figures.",
+    "contaminated": "What was there was not what the test asks for: do not use the figures.",
     "partial": "The run did not finish: what is here happened, but it is not the whole.",
 }
 """What each verdict means for who reads the figures."""

@@ -11,7 +11,7 @@ from altair.utils.schemapi import debug_mode
 from warehouse.charts import charts_of
 from warehouse.figures import LEFT
 from warehouse.pages import VERDICTS, described, draw, pictures, render
-from warehouse.sql import query
+from warehouse.sql import holdings, query
 from warehouse.store import Warehouse, WarehouseError
 from warehouse.summary import run_verdict, summary_headline, summary_rows
 
@@ -47,12 +47,15 @@ def _page(warehouse: Warehouse, run_id: str, charts: list[dict[str, Any]]) -> st
     def records(sql: str) -> list[dict[str, Any]]:
         return warehouse.records(sql, [run_id])
 
-    def asked(name: str) -> list[dict[str, Any]]:
-        return warehouse.records(query(name), {"run_id": run_id})
+    held = holdings(warehouse, run_id)
+
+    def asked(name: str, needs: str | None = None) -> list[dict[str, Any]]:
+        return warehouse.records(query(name), {"run_id": run_id}) if needs in (None, *held) else []
 
     verdict, reason = run_verdict(warehouse, run_id)
     facts = records("SELECT key, value, unit, source, reason FROM facts WHERE run_id = ? ORDER BY key")
-    wide = records("SELECT count(*) AS n FROM phases WHERE run_id = ? AND steady_per_s IS NOT NULL")[0]["n"] > 1
+    phases = asked("phases")
+    long_phases = sum(phase["steady_per_s"] is not None for phase in phases)
     return render(
         "report.html.j2",
         run=run[0],
@@ -69,14 +72,14 @@ def _page(warehouse: Warehouse, run_id: str, charts: list[dict[str, Any]]) -> st
         summary=summary_rows(warehouse, run_id),
         withheld=records("SELECT count(*) AS n FROM latency WHERE run_id = ? AND withheld_reason IS NOT NULL")[0]["n"],
         left=LEFT,
-        density=asked("density"),
-        wakes=asked("wake_latency"),
-        phases=asked("phases") if wide else [],
-        components=asked("component_peaks"),
-        programs=asked("programs"),
-        slowdown=asked("slowdown"),
-        durability=asked("durability"),
-        snapshot_states=asked("snapshot_states"),
+        density=asked("density", "resume"),
+        wakes=asked("wake_latency", "wake"),
+        phases=phases if long_phases > 1 else [],
+        components=asked("component_peaks", "components"),
+        programs=asked("programs", "programs"),
+        slowdown=asked("slowdown", "background"),
+        durability=asked("durability", "snapshots"),
+        snapshot_states=asked("snapshot_states", "snapshots"),
         failures=asked("failures"),
         inventory=asked("inventory"),
         charts=charts,

@@ -8,14 +8,22 @@ from typing import Any
 from warehouse.findings import durability_sentences, phase_sentences, slowdown_sentences, wake_sentences
 from warehouse.formatting import matrix_text, operation_name, show_seconds, trial_text
 from warehouse.headlines import density_sentences, latency_sentences
-from warehouse.sql import query
+from warehouse.sql import holdings, query
 from warehouse.store import Warehouse
 
 __all__ = ["matrix_text", "run_verdict", "summary_headline", "summary_rows", "trial_text"]
-_SENTENCES: tuple[Callable[[Warehouse, str], list[str]], ...] = (
-    density_sentences, durability_sentences, slowdown_sentences, wake_sentences, phase_sentences, latency_sentences,
-)  # fmt: skip
-"""What a run can have an answer to, the most telling first: the first of them that says anything is the headline."""
+_SENTENCES: tuple[tuple[Callable[[Warehouse, str], list[str]], str | None], ...] = (
+    (density_sentences, "resume"),
+    (durability_sentences, "snapshots"),
+    (slowdown_sentences, "background"),
+    (wake_sentences, "wake"),
+    (phase_sentences, None),
+    (latency_sentences, None),
+)
+"""What a run can have an answer to, the most telling first, each with what its rows must hold for it, if anything.
+
+The first that says something is the headline.
+"""
 
 
 def run_verdict(warehouse: Warehouse, run_id: str) -> tuple[str, str]:
@@ -60,7 +68,9 @@ def _summary_row(record: dict[str, Any], group: str) -> dict[str, str]:
 def summary_headline(warehouse: Warehouse, run_id: str) -> str:
     """The answer in words, in a few sentences."""
     simulated, attempts = warehouse.one("SELECT simulated, attempts FROM run_summary WHERE run_id = ?", [run_id])
-    sentences = next((told for tell in _SENTENCES if (told := tell(warehouse, run_id))), None)
+    held = holdings(warehouse, run_id)
+    asked = (tell(warehouse, run_id) for tell, needs in _SENTENCES if needs in (None, *held))
+    sentences = next(filter(None, asked), [])
     if not sentences:
         sentences = [f"{attempts} attempts were made." if attempts else "No attempt was made."]
     return " ".join([*(["SIMULATED."] if simulated else []), *sentences])

@@ -62,19 +62,20 @@ def laid_out(page: Path, width: int, profile: Path) -> dict[str, Any]:
 @pytest.mark.skipif(
     CHROMIUM is None and not os.environ.get("SANDGAUGE_REQUIRE_ALL"), reason="needs Chromium (apt-get install chromium)"
 )
-@pytest.mark.parametrize("width", [1100, 500])
 @pytest.mark.parametrize(
-    "made",
+    ("made", "width"),
     [
-        density_run(),
-        latency_run(),
-        wake_run(lose=True),
-        wake_burst_run(),
-        control_plane_run(),
-        neighbours_run(),
-        storm_run(fates={3: "stuck"}),
+        (density_run(), 1100),
+        (density_run(), 500),
+        (latency_run(), 1100),
+        (wake_run(lose=True), 1100),
+        (wake_burst_run(), 1100),
+        (control_plane_run(), 1100),
+        (neighbours_run(), 1100),
+        (neighbours_run(), 500),
+        (storm_run(fates={3: "stuck"}), 1100),
     ],
-    ids=lambda made: made.scenario,
+    ids=lambda value: value.scenario if isinstance(value, RunMaker) else str(value),
 )
 def test_nothing_sticks_out_and_no_label_is_cut(
     results: Path, warehouse: Warehouse, tmp_path: Path, made: RunMaker, width: int

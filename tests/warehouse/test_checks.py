@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.warehouse.segments import RunMaker, density_run
+from tests.warehouse.segments import RunMaker, density_run, whole_run
 from warehouse.checks import answer_checks
 from warehouse.store import Warehouse
 
@@ -112,3 +112,31 @@ def test_answering_twice_leaves_one_answer(landed: Warehouse) -> None:
     first = answer(landed, {"of": "resume.ok", "at_least": 1})
     answer_checks(landed, RunMaker().run_id)
     assert landed.records("SELECT * FROM checks")[:-1] == [first]
+
+
+def left(warehouse: Warehouse, made: RunMaker, results: Path) -> tuple[Any, ...]:
+    warehouse.land(made.write(results))
+    answer_checks(warehouse, made.run_id)
+    [row] = warehouse.rows("SELECT answer, observed, reason, bound FROM checks WHERE of_figure = 'inventory.left'")
+    return row
+
+
+@pytest.mark.parametrize(
+    ("made", "answer", "observed", "reason"),
+    [
+        (whole_run(), "pass", 0.0, None),
+        (whole_run().inventory("found", 0, 9).inventory("after", 0, 9), "pass", 0.0, None),
+        (whole_run().inventory("start", 0, 2), "fail", 2.0, "2 sandboxes at the start of trial 0"),
+        (whole_run().inventory("end", None, 3), "fail", 3.0, "3 sandboxes at the end"),
+        (whole_run().inventory("end", None, None), "insufficient", None, "1 kinds could not be counted"),
+        (whole_run().inventory("start", 0, None).inventory("end", None, 3), "fail", None,
+         "3 sandboxes at the end; 1 kinds could not be counted"),
+        (RunMaker().run().trial(), "insufficient", None, "what was left at the end was not counted"),
+        (RunMaker().run().inventory("end"), "pass", 0.0, None),
+        (RunMaker().run(), "insufficient", None, "what was left at the end was not counted"),
+    ],
+)  # fmt: skip
+def test_every_run_is_asked_whether_anything_was_left(
+    results: Path, warehouse: Warehouse, made: RunMaker, answer: str, observed: float | None, reason: str | None
+) -> None:
+    assert left(warehouse, made, results) == (answer, observed, reason, "at most 0")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.warehouse.published_runs import control_plane_run, neighbours_run, storm_run, wake_burst_run, wake_run
 from tests.warehouse.segments import RunMaker, density_run, latency_run, whole_run
 from warehouse.charts import charts_of
 from warehouse.checks import answer_checks
@@ -49,8 +50,17 @@ def written(results: Path, warehouse: Warehouse, made: RunMaker) -> str:
 
 @pytest.mark.parametrize(
     ("made", "charts"),
-    [(density_run(), ["density", "ecdf", "node"]), (latency_run(), ["latency", "ecdf", "node"]), (whole_run(), [])],
-    ids=["density", "latency", "nothing"],
+    [
+        (density_run(), ["density", "ecdf", "node"]),
+        (latency_run(), ["latency", "ecdf", "node"]),
+        (wake_run(), ["wakes", "ecdf"]),
+        (wake_burst_run(), ["wakes", "latency", "ecdf"]),
+        (control_plane_run(), ["phases", "components", "ecdf", "node"]),
+        (neighbours_run(), ["slowdown", "ecdf", "node"]),
+        (storm_run(), ["snapshots", "components", "ecdf"]),
+        (whole_run(), []),
+    ],
+    ids=["density", "latency", "wake", "wake-burst", "control-plane", "neighbours", "storm", "nothing"],
 )
 def test_a_page_needs_nothing_beside_it(results: Path, warehouse: Warehouse, made: RunMaker, charts: list[str]) -> None:
     text = written(results, warehouse, made)
@@ -114,15 +124,89 @@ def test_a_spoiled_run_says_that_its_figures_may_not_be_used(results: Path, ware
 
 
 def test_the_axes_of_every_chart_have_titles_and_units(results: Path, warehouse: Warehouse) -> None:
-    for made in (density_run(), latency_run()):
+    ends = (")", "running", "in flight", "began", "attempts", "logarithmic", "had returned")
+    makers = (density_run, latency_run, wake_run, wake_burst_run, control_plane_run, neighbours_run, storm_run)
+    for made in (make() for make in makers):
         warehouse.land(made.write(results))
         for chart in charts_of(warehouse, made.run_id):
-            titles = list(axis_titles(chart.chart.to_dict()))
+            titles = [title for title in axis_titles(chart.chart.to_dict()) if title is not None]
             assert titles
-            assert all(
-                title.endswith((")", "running", "in flight", "began", "attempts", "logarithmic")) for title in titles
-            )
+            assert all(title.endswith(ends) for title in titles), titles
             assert len(chart.description) > 20
+
+
+@pytest.mark.parametrize(
+    ("made", "chart"),
+    [(density_run(), "density"), (latency_run(), "latency"), (wake_run(), "wakes"), (wake_burst_run(), "wakes"),
+     (control_plane_run(), "phases"), (neighbours_run(), "slowdown"), (storm_run(), "snapshots")],
+    ids=lambda value: value if isinstance(value, str) else value.scenario,
+)  # fmt: skip
+def test_published_figures_are_named_as_such_where_the_shape_is_alike(
+    results: Path, warehouse: Warehouse, made: RunMaker, chart: str
+) -> None:
+    warehouse.land(made.write(results))
+    [drawn] = [each for each in charts_of(warehouse, made.run_id) if each.name == chart]
+    assert "another machine, compare the shape" in json.dumps(drawn.chart.to_dict(), ensure_ascii=False)
+
+
+def test_published_figures_stay_away_from_other_shapes(results: Path, warehouse: Warehouse) -> None:
+    made = wake_burst_run()
+    for row in made.rows:
+        if hasattr(row, "cpu_millicores"):
+            row.cpu_millicores = 500
+    warehouse.land(made.write(results))
+    for chart in charts_of(warehouse, made.run_id):
+        assert "published" not in json.dumps(chart.chart.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        (wake_run(), "cpu 250m 360 ms, cpu 1 108 ms. State was lost in 0 of 12 wakes that can tell."),
+        (wake_burst_run(), "burst 1 withheld (n = 3, and it needs 5)"),
+        (wake_burst_run(), "2 of 123 requests were refused."),
+        (control_plane_run(), "A second, with 20 in flight: create 200, resume 10, suspend 40, delete 80."),
+        (control_plane_run(), "The busiest component was runsc during resume: 1,800 millicores."),
+        (neighbours_run(), "With neighbours cpu, cpu-benchmark took 2 times as long (1.79 to 2.23)"),
+        (storm_run(), "20 of 20 snapshots became durable, the last 324 s after the first suspend."),
+        (storm_run(), "Lost: 0 of 20, so at most 13.9% at 95% confidence."),
+        (storm_run(fates={4: "stuck"}), "19 of 20 snapshots became durable; 1 of 20 are not durable (stuck)."),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else value.scenario,
+)
+def test_the_headline_answers_the_question(results: Path, warehouse: Warehouse, made: RunMaker, sentence: str) -> None:
+    warehouse.land(made.write(results))
+    assert sentence in summary_headline(warehouse, made.run_id)
+
+
+@pytest.mark.parametrize(
+    ("made", "texts"),
+    [
+        (wake_run(lose=True), ["<h2>Wakes</h2>", "p50 needs 5"]),
+        (control_plane_run(), ["<h2>Phases</h2>", "1800 millicores", "sandgauge (the generator)"]),
+        (neighbours_run(fate="ended"), ["<h2>Programs inside</h2>", "<h2>What neighbours cost</h2>", "1.79 to 2.23",
+                                        "background: 1 of 4 cpu-hogs ended in trial 1"]),
+        (storm_run(fates={4: "stuck"}), ["<h2>Durability</h2>", "never: 1 of 20 are not durable (stuck)", "19 of 20",
+                                         "14.6%"]),
+        (storm_run(), ["inventory.left (of every run)", "after its steps", "13.9%", "324 s"]),
+    ],
+    ids=["wake", "control-plane", "neighbours", "stuck", "storm"],
+)  # fmt: skip
+def test_a_page_has_the_sections_for_which_there_are_rows(
+    results: Path, warehouse: Warehouse, made: RunMaker, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.report.charts_of", lambda *_: [])
+    text = written(results, warehouse, made)
+    assert [wanted for wanted in texts if wanted not in text] == []
+    for section, needs in (("Wakes", "wake"), ("Durability", "snapshot-storm"), ("Density", "density")):
+        assert (f"<h2>{section}</h2>" in text) == (needs == made.scenario)
+
+
+def test_the_summary_names_the_program_of_an_exec(results: Path, warehouse: Warehouse) -> None:
+    made = whole_run().attempt("exec", program="cpu-benchmark").attempt("exec", program="true").attempt("exec")
+    warehouse.land(made.write(results))
+    operations = [row["operation"] for row in summary_rows(warehouse, made.run_id)]
+    assert operations == ["exec cpu-benchmark", "exec true", "exec"]
 
 
 def axis_titles(node: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.warehouse.published_runs import neighbours_run
 from tests.warehouse.segments import RunMaker, whole_run
 from warehouse.store import Warehouse
 from warehouse.summary import run_verdict
@@ -53,6 +54,13 @@ CASES: list[tuple[str, str, str, RunMaker]] = [
     ("seldom late", "valid", "", late(0.3, of=150)),
     ("lagging", "generator-limited", "the event loop lagged by 0.25 s (p99)", lagging(0.25)),
     ("lagging a little", "valid", "", lagging(0.05)),
+    ("a hog ended", "contaminated", "background: 1 of 4 cpu-hogs ended in trial 1", neighbours_run(fate="ended")),
+    ("a hog stopped", "contaminated", "background: 1 of 4 cpu-hogs stopped loading in trial 1",
+     neighbours_run(fate="stopped")),
+    ("hogs went on", "valid", "", neighbours_run()),
+    ("a hog never began", "contaminated", "background: 1 of 2 hogs did not start in trial 0", made().group(
+        0, "hogs", 2, background=True).attempt(group_name="hogs").attempt(group_name="hogs", outcome="refused")),
+    ("after its steps is no leak", "valid", "", made().inventory("after", 0, 7)),
     ("worst first", "partial", "the run was cancelled",
      lagging(9.0).inventory("start", 0, 1).run(outcome="cancelled", error="cancelled")),
     ("worst but one", "contaminated", "leftovers: 1 sandboxes at the start", lagging(9.0).inventory("start", 0, 1)),

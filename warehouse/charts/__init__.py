@@ -14,12 +14,23 @@ from warehouse.charts.phases import phases
 from warehouse.charts.slowdown import slowdown
 from warehouse.charts.snapshots import snapshots
 from warehouse.charts.wakes import wakes
+from warehouse.sql import holdings
 from warehouse.store import Warehouse
 
 __all__ = ["Chart", "Subject", "charts_of"]
-_MAKERS: tuple[Callable[[Warehouse, Subject], Chart | None], ...] = (
-    density, wakes, slowdown, snapshots, phases, components, latency, ecdf, node,
-)  # fmt: skip
+Maker = Callable[[Warehouse, Subject], Chart | None]
+_MAKERS: tuple[tuple[Maker, str | None], ...] = (
+    (density, "resume"),
+    (wakes, "wake"),
+    (slowdown, "background"),
+    (snapshots, "snapshots"),
+    (phases, None),
+    (components, "components"),
+    (latency, None),
+    (ecdf, None),
+    (node, None),
+)
+"""Makers of charts, the most telling first, each with what the rows must hold for it, if anything."""
 
 
 def charts_of(warehouse: Warehouse, run_id: str) -> list[Chart]:
@@ -28,4 +39,7 @@ def charts_of(warehouse: Warehouse, run_id: str) -> list[Chart]:
         "SELECT scenario, target, simulated FROM runs WHERE run_id = ?", [run_id]
     )
     subject = Subject(run_id, scenario, target, simulated)
-    return [chart for make in _MAKERS if (chart := make(warehouse, subject)) is not None]
+    held = holdings(warehouse, run_id)
+    return [
+        chart for make, needs in _MAKERS if needs in (None, *held) and (chart := make(warehouse, subject)) is not None
+    ]
