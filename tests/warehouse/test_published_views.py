@@ -141,7 +141,7 @@ def test_programs_are_timed_inside_and_outside(land: Land) -> None:
     )
     assert (record["n"], record["ok"], record["inside_p50_s"]) == (30, 30, pytest.approx(0.396))
     assert record["service_p50_s"] == pytest.approx(0.446)
-    # n = 30: ranks 10 and 21 of 0.4 s × (0.85, 0.86, ...).
+    # n = 30: ranks 10 and 21 of 0.4 s times (0.85, 0.86, ...).
     assert (record["inside_p50_low_s"], record["inside_p50_high_s"]) == (pytest.approx(0.376), pytest.approx(0.42))
 
 
@@ -203,9 +203,11 @@ def test_a_neighbour_that_no_longer_loads_is_seen(land: Land, fate: str) -> None
     assert warehouse.rows("SELECT * FROM neighbours WHERE trial = 0") == []
 
 
-def hogged(readings: list[tuple[float, float | None]], until: float = 20.0, limit: int = 1000) -> RunMaker:
+def hogged(
+    readings: list[tuple[float, float | None]], until: float = 20.0, limit: int = 1000, workload: str = "cpu-hog"
+) -> RunMaker:
     """One hog that is read during a load of others from 10 s to `until`."""
-    made = RunMaker().run().trial().group(0, "hogs", 1, limit, background=True).inventory("end")
+    made = RunMaker().run().trial().group(0, "hogs", 1, limit, workload=workload, background=True).inventory("end")
     made.attempt("resume", 1.0, 2.0, group_name="hogs", sandbox="hog").attempt("exec", 1.0, 10.0, step=3)
     made.step(0, 2, group_name="hogs", started_s=1.0, ended_s=5.0).step(0, 3, started_s=10.0, ended_s=until)
     for tick in range(11):
@@ -233,6 +235,19 @@ def test_what_a_neighbour_did_follows_from_its_samples(
     land: Land, readings: list[tuple[float, float | None]], limit: int, state: str | None
 ) -> None:
     assert only(land(hogged(readings, limit=limit)), "neighbours")["state"] == state
+
+
+@pytest.mark.parametrize(
+    ("readings", "state"),
+    [
+        ([(10.0, 1.0), (18.0, 1.5), (19.0, 1.5), (20.0, 1.5)], "loading"),  # it syncs
+        ([(10.0, 1.0), (14.0, 1.0), (19.0, 1.0)], "ended"),
+        ([(14.0, 1.0), (17.0, 1.0), (20.0, 1.0)], "loading"),  # too short to tell
+        ([(10.0, 1.0), (15.0, 1.1), (20.0, 1.1)], "stopped"),
+    ],
+)
+def test_a_disk_hog_may_wait_for_the_disk(land: Land, readings: list[tuple[float, float | None]], state: str) -> None:
+    assert only(land(hogged(readings, workload="disk-hog")), "neighbours")["state"] == state
 
 
 def test_of_a_platform_that_samples_no_sandbox_nobody_can_tell(land: Land) -> None:

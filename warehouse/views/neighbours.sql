@@ -8,10 +8,13 @@
 --                     NULL, with reason: nobody can tell
 -- Why a tenth: what a program that never waits gets is its limit, or its share of a node that is booked for more than it
 -- has; a tenth is left to it until ten times as much is booked. One that hangs, sleeps or is frozen uses next to none.
+-- The built-in disk-hog waits by design, for seconds without any CPU while its 512 MB are synced: it has stopped only when
+-- it used less than a fiftieth over ten seconds or more.
 CREATE OR REPLACE VIEW neighbours AS
 WITH background AS (
     SELECT
         a.run_id, a.trial, a.group_name, a.sandbox, g.cpu_millicores,
+        coalesce(g.workload = 'disk-hog', false) AS waits,
         min(a.ready_s) FILTER (a.operation IN ('resume', 'wake') AND a.outcome = 'ok') AS since_s,
         coalesce(min(a.started_s) FILTER (a.operation IN ('suspend', 'delete')), 'infinity') AS until_s
     FROM attempts AS a
@@ -77,6 +80,7 @@ SELECT
     CASE
         WHEN reason IS NOT NULL THEN NULL
         WHEN last_s IS NULL OR last_s < last_tick_s THEN 'ended'
+        WHEN waits THEN CASE WHEN seconds >= 10 AND share < 0.02 THEN 'stopped' ELSE 'loading' END
         WHEN (seconds >= 1 AND share < 0.1) OR (idle_samples >= 2 AND idle_s >= 1) THEN 'stopped'
         ELSE 'loading'
     END AS state,
