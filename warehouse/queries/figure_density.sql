@@ -1,5 +1,5 @@
--- The ceilings of the trials that a figure is asked of: the least of what ran at once, and the most memory that a further
--- sandbox cost, with its interval.
+-- The ceilings of the trials that a figure is asked of: the least of what ran at once, and the most memory that a
+-- further sandbox cost, with its interval.
 SELECT
     count(*) AS n,
     min(running) AS running,

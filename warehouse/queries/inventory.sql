@@ -1,5 +1,5 @@
--- What of ours was there, by trial and kind, at each moment; the row without a trial is the run's own end. NULL where it
--- was not counted, or could not be.
+-- What of ours was there, by trial and kind, at each moment; the row without a trial is the run's own end. NULL where
+-- it was not counted, or could not be.
 WITH counted AS (
     SELECT trial, kind, moment, CASE WHEN count(count) = count(*) THEN sum(count)::BIGINT END AS count
     FROM inventory

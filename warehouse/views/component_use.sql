@@ -1,7 +1,7 @@
--- Grain: one run, component and sample: what a part of the platform, or the generator itself, used since the sample before
--- in the same step, in thousandths of a core; with the operations that the step performed. Samples that lie closer
--- together than 0.25 s give no figure (NULL), since counters move in steps of up to 10 ms; neither does a counter that
--- fell, as one does when a process was started anew.
+-- Grain: one run, component and sample: what a part of the platform, or the generator itself, used since the sample
+-- before in the same step, in thousandths of a core; with the operations that the step performed. Samples that lie
+-- closer together than 0.25 s give no figure (NULL), since counters move in steps of up to 10 ms; neither does a
+-- counter that fell, as one does when a process was started anew.
 --   uploaded_bytes   bytes sent to the store until then, where the component counts them
 CREATE OR REPLACE VIEW component_use AS
 WITH wide AS (

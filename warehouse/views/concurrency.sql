@@ -1,6 +1,6 @@
--- Grain: one run, sandbox size, limit of attempts in flight, operation, program (of an exec) and how.
--- Trials and rounds with the same limit are merged by rows. Times in seconds; percentiles as `percentile.sql` says. Loads
--- without a limit (open loop) are not here.
+-- Grain: one run, sandbox size, limit of attempts in flight, operation, program (of an exec) and how. Trials and rounds
+-- with the same limit are merged by rows. Times in seconds; percentiles as `percentile.sql` says. Loads without a limit
+-- (open loop) are not here.
 CREATE OR REPLACE VIEW concurrency AS
 WITH ranked AS (
     SELECT

@@ -9,8 +9,8 @@
 --   first_byte_after_s, first_durable_after_s, last_durable_after_s   from the same moment
 --   durable_p50_s, durable_max_s from each suspend's own return; snapshots that are not durable rank as infinite, and a
 --                       figure that falls on one is NULL; the p50 needs 5
---   lost_upper_share    exact upper bound of the share that is lost, one-sided with 95% confidence (`intervals.sql`), from
---                       the snapshots whose fate is known: durable or lost
+--   lost_upper_share    exact upper bound of the share that is lost, one-sided with 95% confidence (`intervals.sql`),
+--                       from the snapshots whose fate is known: durable or lost
 --   wrong_upper_share   the same of restored_wrong in those that were looked at
 CREATE OR REPLACE VIEW durability AS
 WITH phases_before AS (

@@ -1,9 +1,10 @@
 -- Quantiles for intervals, which DuckDB does not have.
---   student_t_975       the t for a two-sided 95% interval with `freedom` degrees of freedom: from a table up to 30, above
---                       that by the expansion of Cornish and Fisher (Abramowitz and Stegun 26.7.5), right to 5 digits
---   upper_share_95      Clopper and Pearson's exact upper bound of a share, one-sided, with 95% confidence: the p at which
---                       k or fewer of n would happen 1 time in 20. 0 of 20 gives 1 - 0.05^(1/20) = 13.9%. Found by
---                       bisection, 50 halvings; NULL where n is 0
+--   student_t_975       the t for a two-sided 95% interval with `freedom` degrees of freedom: from a table up to 30,
+--                       above that by the expansion of Cornish and Fisher (Abramowitz and Stegun 26.7.5), right to 5
+--                       digits
+--   upper_share_95      Clopper and Pearson's exact upper bound of a share, one-sided, with 95% confidence: the p at
+--                       which k or fewer of n would happen 1 time in 20. 0 of 20 gives 1 - 0.05^(1/20) = 13.9%. Found
+--                       by bisection, 50 halvings; NULL where n is 0
 CREATE OR REPLACE MACRO student_t_975(freedom) AS
     CASE
         WHEN freedom BETWEEN 1 AND 30 THEN [

@@ -1,6 +1,6 @@
--- Grain: one run, trial, group, operation, program (of an exec) and how (booted or restored). Times in
--- seconds are response times; n counts attempts that worked or timed out. Percentiles, and the 95% interval of the p50 from p50_low_s to p50_high_s, as
--- `percentile.sql` says; withheld_reason where a percentile is missing.
+-- Grain: one run, trial, group, operation, program (of an exec) and how (booted or restored). Times in seconds are
+-- response times; n counts attempts that worked or timed out. Percentiles, and the 95% interval of the p50 from
+-- p50_low_s to p50_high_s, as `percentile.sql` says; withheld_reason where a percentile is missing.
 CREATE OR REPLACE VIEW latency AS
 WITH ranked AS (
     SELECT

@@ -1,15 +1,17 @@
--- Grain: one background sandbox in one load of other groups, from when it was resumed until it was suspended or deleted.
---   used_s, seconds   CPU seconds that it used from its first sample in the step to its last, and how far these lie apart
+-- Grain: one background sandbox in one load of other groups, from when it was resumed until it was suspended or
+-- deleted.
+--   used_s, seconds   CPU seconds that it used from its first sample in the step to its last, and how far these lie
+--                    apart
 --   share             of its CPU limit
 --   state             loading: it used its CPU;
 --                     ended: it was sampled no more when the step's last sample was taken;
 --                     stopped: over a second or more it used less than a tenth of its CPU limit, or the step's last two
 --                     samples, over a second or more, brought none at all;
 --                     NULL, with reason: nobody can tell
--- Why a tenth: what a program that never waits gets is its limit, or its share of a node that is booked for more than it
--- has; a tenth is left to it until ten times as much is booked. One that hangs, sleeps or is frozen uses next to none.
--- The built-in disk-hog waits by design, for seconds without any CPU while its 512 MB are synced: it has stopped only when
--- it used less than a fiftieth over ten seconds or more.
+-- Why a tenth: what a program that never waits gets is its limit, or its share of a node that is booked for more than
+-- it has; a tenth is left to it until ten times as much is booked. One that hangs, sleeps or is frozen uses next to
+-- none. The built-in disk-hog waits by design, for seconds without any CPU while its 512 MB are synced: it has stopped
+-- only when it used less than a fiftieth over ten seconds or more.
 CREATE OR REPLACE VIEW neighbours AS
 WITH background AS (
     SELECT

@@ -1,7 +1,7 @@
 -- How every percentile is published. It is a nearest rank: the smallest value with at least a share p of the n values
 -- at or below it (DuckDB's quantile_disc), over the attempts that worked or timed out; a time-out ranks as infinite.
---   percentile_s         the figure in seconds. Where the rank falls on a time-out, all that is known is that the time is
---                        longer than what was waited for (waited_s, the shortest wait): that is given, and
+--   percentile_s         the figure in seconds. Where the rank falls on a time-out, all that is known is that the time
+--                        is longer than what was waited for (waited_s, the shortest wait): that is given, and
 --   percentile_censored  is true, so that it reads "> 15 s".
 -- Withheld (NULL) where fewer values than `least` are there (5 for the p50, 20 for the p95, 100 for the p99), or where
 -- nothing worked; withheld_reason says which and why.

@@ -1,9 +1,9 @@
 -- Grain: one run, trial, step and operation: how fast a control plane takes calls. Times in seconds.
 --   seconds, ok_per_s          the whole phase: from the first start to the last end in each batch, added up
 --   steady_per_s               the part in which the generator kept the loop full: calls that ended and worked from the
---                              first start until the last start of each batch, per second of it; the tail, in which ever
---                              fewer are in flight, is left out. NULL, with steady_reason, where a batch has not more than
---                              twice as many attempts as may be in flight, so that there is no such part
+--                              first start until the last start of each batch, per second of it; the tail, in which
+--                              ever fewer are in flight, is left out. NULL, with steady_reason, where a batch has not
+--                              more than twice as many attempts as may be in flight, so that there is no such part
 --   p50_s, p95_s, p99_s        of response times, as `percentile.sql` says; boots and restores of a phase are together,
 --                              and `booted` and `restored` say how many there were of each
 CREATE OR REPLACE VIEW phases AS

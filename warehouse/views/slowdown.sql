@@ -1,5 +1,5 @@
--- Grain: one run, trial's matrix values with neighbours, group, operation, program, how and clock: what neighbours cost,
--- against the trial without any. Times in seconds; trials that repeat the same matrix values are merged by rows.
+-- Grain: one run, trial's matrix values with neighbours, group, operation, program, how and clock: what neighbours
+-- cost, against the trial without any. Times in seconds; trials that repeat the same matrix values are merged by rows.
 --   matrix_key, matrix_value, base_value   the one matrix key whose value differs, and its values with and without
 --   neighbours        the background groups that were resumed before; only what was started after the last of them was
 --                     ready counts
@@ -7,8 +7,8 @@
 --   p50_s, base_p50_s, ratio   medians (nearest rank, time-outs as infinite) beside neighbours and alone, and the one
 --                     through the other; NULL, with reason, where one is missing
 --   ratio_low, ratio_high      low end of the one median's 95% interval (`percentile.sql`) over the high end of the
---                     other's, and the reverse: both intervals hold at once, and with them the true ratio, at least 90 times
---                     in 100 whatever the distributions, and about 99 in 100 where both spread alike
+--                     other's, and the reverse: both intervals hold at once, and with them the true ratio, at least 90
+--                     times in 100 whatever the distributions, and about 99 in 100 where both spread alike
 --   p95_s, base_p95_s, p95_ratio   the same of the p95, which needs 20 on both sides; no interval
 CREATE OR REPLACE VIEW slowdown AS
 WITH beside AS (

@@ -1,6 +1,6 @@
 -- Grain: one snapshot of the durability ledger. Seconds since the first suspend of its step had returned: when it was
--- suspended, when its first byte was sent, when its manifest was written, when it was found durable; NULL for what never
--- happened. Sizes in bytes. `place` counts snapshots of a step in the order of their first bytes, from 1.
+-- suspended, when its first byte was sent, when its manifest was written, when it was found durable; NULL for what
+-- never happened. Sizes in bytes. `place` counts snapshots of a step in the order of their first bytes, from 1.
 CREATE OR REPLACE VIEW snapshot_timeline AS
 SELECT
     run_id, trial, step, group_name, sandbox, generation, state,

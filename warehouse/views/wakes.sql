@@ -1,11 +1,13 @@
 -- Grain: one wake. What `attempt_times` has, with what came back:
---   status, way, parked_s       the answer's HTTP status, how the request reached the program, and for how many seconds it
---                               was held for want of room; NULL where nobody said
---   count, boot                 what the program counts and knows in its memory: answers since its boot, and which boot it
---                               was; NULL where the answer does not tell
---   previous_count, previous_boot   the same of the sandbox's last answer before, since it was created; NULL for a first
---   others                      requests that may have reached the program between the two without an answer here: wakes
---                               that did not work, and programs that were run beside it (mark and verify ask it as well)
+--   status, way, parked_s       the answer's HTTP status, how the request reached the program, and for how many seconds
+--                               it was held for want of room; NULL where nobody said
+--   count, boot                 what the program counts and knows in its memory: answers since its boot, and which boot
+--                               it was; NULL where the answer does not tell
+--   previous_count, previous_boot   the same of the sandbox's last answer before, since it was created; NULL for a
+--                    first
+--   others                      requests that may have reached the program between the two without an answer here:
+--                               wakes that did not work, and programs that were run beside it (mark and verify ask it
+--                               as well)
 --   state                       kept: the same boot, and the count went on by 1 (or up to `others` more);
 --                               lost: another boot, or a count that did not go on like that;
 --                               unknown: no answer that tells, or none before it to compare with
