@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from contextlib import suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 from tasks.snapshots.errors import ServerFailed
 
 _PAUSE_S = 0.01
+_END_BOUND_S = 1.0
 
 
 def marked(mark: str) -> list[int]:
@@ -41,6 +43,8 @@ def end_marked(mark: str, bound_s: float = 5.0) -> None:
                     # A second look: the kernel may have given the number to somebody else in between.
                     if _has(pid, mark):
                         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    # Its arguments vanish before its sockets do; readable is only what has ended.
+                    select.select([descriptor], [], [], _END_BOUND_S)
                 finally:
                     os.close(descriptor)
         time.sleep(_PAUSE_S)

@@ -30,6 +30,8 @@ from tasks.snapshots.errors import ServerFailed, StoreError
 from tasks.snapshots.processes import end_marked, marked
 
 _PORTS = ("master", "master-grpc", "volume", "volume-grpc", "filer", "filer-grpc", "s3", "s3-grpc")
+_LOWEST_PORT, _PORTS_BEYOND = 10_000, 32_768
+_PORT_TRIES = 20
 _TRIES = 3
 _PAUSE_S = 0.05
 _STOP_BOUND_S = 0.5
@@ -98,6 +100,7 @@ class SeaweedServer:
         program = find_weed()
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.stop()
             self.end_leftovers()
             self._write_keys()
             for left in reversed(range(_TRIES)):
@@ -157,10 +160,7 @@ class SeaweedServer:
         """The ports of the last start where they are free, so that the address stays; else new ones."""
         before = self._last_ports()
         with ExitStack() as held:
-            try:
-                ports = {name: _hold(held, before[name]) for name in _PORTS}
-            except (KeyError, OSError):
-                ports = {name: _hold(held, 0) for name in _PORTS}
+            ports = {name: _hold(held, before.get(name)) for name in _PORTS}
         (self.directory / "ports.json").write_text(json.dumps(ports))
         return ports
 
@@ -277,11 +277,16 @@ def find_weed() -> str:
     return found
 
 
-def _hold(held: ExitStack, port: int) -> int:
-    """Bind a port of the loopback, or a free one for 0, until `held` is closed."""
+def _hold(held: ExitStack, wanted: int | None) -> int:
+    """Bind a port of the loopback until `held` is closed: the wanted one, or else another."""
     holder = held.enter_context(socket.socket())
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("127.0.0.1", port))
+    # Below those that the kernel gives to outgoing connections, which come and go at any time.
+    tries = [_LOWEST_PORT + secrets.randbelow(_PORTS_BEYOND - _LOWEST_PORT) for _ in range(_PORT_TRIES)]
+    for port in [*([wanted] if wanted else []), *tries, 0]:
+        with suppress(OSError):
+            holder.bind(("127.0.0.1", port))
+            break
     return int(holder.getsockname()[1])
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -103,7 +104,7 @@ def grow(directory, tree, times, modes):
     os.utime(directory, ns=(0, times[len(tree) % len(times)]))
 
 
-@run(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@run(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(tree=TREES, times=TIMES, modes=MODES)
 def test_any_tree_comes_back(server, settings, tmp_path_factory, tree, times, modes):
     if os.geteuid() != 0:
@@ -318,8 +319,10 @@ def test_two_servers_at_once_and_one_again_where_it_was(tmp_path, server):
         again.start()
         assert again.endpoint == before and again.leftovers() == [again.pid] and other.pid is None
         assert store.verify("one", 1).complete
+        ports = json.loads((again.directory / "ports.json").read_text())
         again.stop()
         assert again.pid is None and again.leftovers() == []
+        assert not any(Path(f"/tmp/seaweedfs-{name}-{port}.sock").exists() for name, port in ports.items())
         again.stop()
     finally:
         other.end_leftovers()

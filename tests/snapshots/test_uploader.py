@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -358,6 +361,36 @@ def test_lost_here_but_whole_there_is_written(uploading, store, proxy, tmp_path)
         assert store.verify("one", 1).complete
 
     uploading(body)
+
+
+def test_it_speaks_json_lines_and_ends_with_its_input(server, settings, tmp_path):
+    mark = f"--state-dir={tmp_path}"
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tasks.snapshots.uploader", mark], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with child:
+        add = {"op": "add", "sandbox": "one", "generation": 1, "directory": str(tmp_path / "none"), "due_at": 0.0}
+        later = {**add, "sandbox": "two", "due_at": time.monotonic() + 60}
+        first = {**asdict(settings), "parallel_uploads": 2, "env": server.keys}
+        for line in (first, add, later):
+            child.stdin.write(json.dumps(line).encode() + b"\n")
+        child.stdin.flush()
+        events = [json.loads(child.stdout.readline()) for _ in range(3)]
+        said = {(event["event"], event["sandbox"]) for event in events}
+        assert said == {("added", "one"), ("added", "two"), ("lost", "one")}
+        assert marked(mark) == [child.pid]
+        assert all(abs(event["at"] - time.monotonic()) < 10 for event in events)
+        child.stdin.close()
+        assert child.wait(5) == 0
+
+
+def test_a_loop_in_another_thread(uploading, storm):
+    async def body(uploader):
+        add_all(uploader, storm)
+        await until(lambda: any(upload.verified for upload in uploader.uploads.values()))
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(uploading, body).result()
 
 
 def test_settings_of_no_use_are_said_and_keys_are_not(uploading, proxy, tmp_path, server):
