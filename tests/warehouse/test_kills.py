@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.warehouse.published_runs import neighbours_run, storm_run, wake_run
 from tests.warehouse.segments import RunMaker, latency_run, whole_run
 from warehouse.migrating import read_views
 from warehouse.store import Warehouse, WarehouseError
@@ -103,13 +104,14 @@ ASK_EVERY_VIEW = """
 
 def test_every_view_answers_in_plain_duckdb(results: Path) -> None:
     with Warehouse.open(results / "warehouse.duckdb") as warehouse:
-        warehouse.land(latency_run().write(results))
+        for made in (latency_run(), wake_run(), neighbours_run(), storm_run()):
+            warehouse.land(made.write(results))
     views = [name for name, text in read_views().items() if "REPLACE VIEW" in text]
     out, error = python(ASK_EVERY_VIEW, results / "warehouse.duckdb", *views).communicate(timeout=30)
     assert error == ""
     answers = {name: int(rows) for name, rows in (line.split() for line in out.splitlines())}
     assert set(answers) == set(views)
-    empty = {"density", "density_ceiling", "sandbox_use"}
+    empty = {"density", "density_ceiling"}
     assert {name for name, rows in answers.items() if rows == 0} == empty
 
 
@@ -155,12 +157,12 @@ def test_a_folder_that_cannot_be_written() -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 1 MiB."""
+    """A disk of 2 MiB."""
     place = tmp_path / "disk"
     place.mkdir()
     if os.geteuid() != 0:
         pytest.skip("mounting needs root")
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True, text=True)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], capture_output=True, text=True)
     if made.returncode != 0:
         pytest.skip(f"cannot mount here: {made.stderr.strip()}")
     yield place
@@ -171,7 +173,7 @@ def test_a_disk_that_is_full_before_the_file_is_made(small_disk: Path) -> None:
     path = small_disk / "warehouse.duckdb"
     filler = small_disk / "filler"
     with pytest.raises(OSError, match="No space left"):
-        filler.write_bytes(bytes(2 << 20))
+        filler.write_bytes(bytes(4 << 20))
     message_of(path)
     filler.unlink()
     Warehouse.open(path).close()
@@ -184,7 +186,7 @@ def test_a_disk_that_fills_while_landing(small_disk: Path, tmp_path: Path) -> No
     Warehouse.open(path).close()
     filler = small_disk / "filler"
     with pytest.raises(OSError, match="No space left"):
-        filler.write_bytes(bytes(2 << 20))
+        filler.write_bytes(bytes(4 << 20))
     with pytest.raises(WarehouseError) as caught, Warehouse.open(path) as warehouse:
         warehouse.land(run_dir)
     assert f"its rows stay in {run_dir}/segments" in str(caught.value)
