@@ -24,10 +24,10 @@ from specs.validation import Fault, near, validate
 
 
 class Published(Model):
-    """Which published figure stands beside a figure; `{key}` in the condition is a matrix value."""
+    """Which published figure stands beside a figure; `{key}` in a condition is a matrix value."""
 
     test: str
-    condition: str
+    conditions: list[str] = Field(min_length=1, description="the first of them that was published counts")
     metric: str
 
 
@@ -131,5 +131,9 @@ def _rows(figure: SuiteFigure, matrix: Mapping[str, list[Any]]) -> Iterator[dict
             "of": figure.of,
             "where": {**figure.where, **chosen},
             "reference": published
-            and {"test": published.test, "condition": fill(published.condition), "metric": published.metric},
+            and {
+                "test": published.test,
+                "conditions": [fill(condition) for condition in published.conditions],
+                "metric": published.metric,
+            },
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ figures:
     scenario: density
     of: density.running
     each: [cpu]
-    published: {test: density, condition: "cpu={cpu}", metric: max_running}
+    published: {test: density, conditions: ["cpu={cpu}"], metric: max_running}
   - {test: wake, what: lost, scenario: wake, of: wake.lost_state}
 """
 
@@ -50,7 +51,7 @@ def test_each_gives_a_row_for_each_matrix_value(tmp_path: Path) -> None:
         ("250m sandboxes", {"cpu": "250m"}),
         ("lost", {}),
     ]
-    assert rows[1]["reference"] == {"test": "density", "condition": "cpu=250m", "metric": "max_running"}
+    assert rows[1]["reference"] == {"test": "density", "conditions": ["cpu=250m"], "metric": "max_running"}
     assert rows[2]["reference"] is None
 
 
@@ -95,10 +96,19 @@ def test_built_in_suites_load_in_every_size(name: str, size: str) -> None:
     assert len(suite.rows()) > len(suite.file.figures)
 
 
+def _found(row: dict[str, Any], published: set[tuple[str, str, str]]) -> dict[str, Any]:
+    """The row with the first of its conditions that was published."""
+    one = next(
+        (one for one in row["conditions"] if (row["test"], one, row["metric"]) in published), row["conditions"][0]
+    )
+    return {**row, "conditions": one}
+
+
 def test_published_conditions_are_those_of_the_reference() -> None:
     with (BUILT_IN.parent / "warehouse/reference/ax-eks-two-nodes.csv").open() as file:
         published = {(row["test"], row["condition"], row["metric"]) for row in csv.DictReader(file)}
-    asked = {tuple(row["reference"].values()) for row in load_suite("published-ax").rows() if row["reference"]}
+    rows = [row["reference"] for row in load_suite("published-ax").rows() if row["reference"]]
+    asked = {(row["test"], row["conditions"], row["metric"]) for row in rows for row in [_found(row, published)]}
     # The study gives no p50 for these.
     assert {test for test, _, _ in asked} == {
         "density", "latency", "wake", "control-plane", "noisy", "snapshot-storm",

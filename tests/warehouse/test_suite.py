@@ -19,8 +19,8 @@ def asked(scenario: str, of: str, reference: dict[str, str] | None = None, **whe
             "reference": reference}  # fmt: skip
 
 
-def published(test: str, condition: str, metric: str) -> dict[str, str]:
-    return {"test": test, "condition": condition, "metric": metric}
+def published(test: str, condition: str, metric: str) -> dict[str, object]:
+    return {"test": test, "conditions": [condition], "metric": metric}
 
 
 SPEC: dict[str, Any] = {
