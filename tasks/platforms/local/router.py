@@ -13,13 +13,14 @@ import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
-
-import httpx
-import uvicorn
+from typing import TYPE_CHECKING, Any
 
 from tasks.platforms.base import Failed, How, PlatformError, Receipt, Refused, TimedOut
 from tasks.platforms.local.relay import MOST_REQUEST_BYTES, WAY, Answer, Asked
+
+if TYPE_CHECKING:  # imported where the router starts: every command would pay for them
+    import httpx
+    import uvicorn
 
 DOMAIN = "sandboxes.localhost"
 _HOW, _PARKED, _FULL = "x-sandgauge-how", "x-sandgauge-parked-seconds", "x-sandgauge-full"
@@ -72,6 +73,9 @@ class Router:
         """
         if self._server is not None:
             return
+        import httpx
+        import uvicorn
+
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
@@ -110,9 +114,11 @@ class Router:
         """
         if self._client is None:
             raise Failed("the router does not run; the step provision starts it")
+        from httpx import HTTPError
+
         try:
             response = await self._client.get("/", headers={"host": f"{name}.{DOMAIN}"})
-        except httpx.HTTPError as error:
+        except HTTPError as error:
             raise Failed(f"the router at {self.url} gave no answer: {error or type(error).__name__}") from error
         text = response.text[:_ANSWER_CHARACTERS]
         if response.status_code == 503 and _FULL in response.headers:

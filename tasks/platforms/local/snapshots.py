@@ -15,16 +15,17 @@ import platform as machine
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from specs.targets import LocalTarget
 from tasks.platforms.base import Failed, Reading, Snapshot, SnapshotState, Unavailable, Verified
 from tasks.platforms.local.state import Sandbox, Store, checkpoints_in, evicted_in, size_of
-from tasks.snapshots.bucket import StoreSettings
 from tasks.snapshots.errors import StoreError
-from tasks.snapshots.seaweedfs import SeaweedServer
-from tasks.snapshots.store import SnapshotStore
-from tasks.snapshots.supervising import UploaderProcess
+
+if TYPE_CHECKING:  # imported where a store starts: every command would pay for boto3
+    from tasks.snapshots.seaweedfs import SeaweedServer
+    from tasks.snapshots.store import SnapshotStore
+    from tasks.snapshots.supervising import UploaderProcess
 
 T = TypeVar("T")
 _STATES: dict[str, SnapshotState] = {
@@ -69,6 +70,8 @@ class Snapshots:
         self._delay = self._settings.upload_delay if upload_delay is None else upload_delay
         if self._uploader is not None:
             return
+        from tasks.snapshots.supervising import UploaderProcess
+
         try:
             self._store = await asyncio.to_thread(self._open_store)
             keys = self._server.keys if self._server is not None else None
@@ -81,6 +84,9 @@ class Snapshots:
             raise Unavailable(f"target {self._target.name}: {error}") from error
 
     def _open_store(self) -> SnapshotStore:
+        from tasks.snapshots.seaweedfs import SeaweedServer
+        from tasks.snapshots.store import SnapshotStore, StoreSettings
+
         wanted, prefix = self._settings, f"{self._settings.prefix}/{self._mark()}"
         if wanted.endpoint is not None:
             settings = StoreSettings(wanted.endpoint, wanted.bucket, prefix, wanted.part, wanted.region)
@@ -127,7 +133,7 @@ class Snapshots:
             Unavailable: it does not answer.
         """
         try:
-            store: SnapshotStore = self._store or await asyncio.to_thread(self._open_store)
+            store = self._store if self._store is not None else await asyncio.to_thread(self._open_store)
             return await asyncio.to_thread(lambda: question(store))
         except StoreError as error:
             raise Unavailable(f"target {self._target.name}: {error}") from error
