@@ -58,6 +58,7 @@ STORE = "simulated/sandgauge/snapshots"
 
 # A command line begins with an interpreter and the whole source: enough to know a program by.
 _HEAD = len(INTERPRETER) + 1
+_HOGS = {tuple(program.argv()[:_HEAD]) for program in WORKLOADS.values() if program.name.endswith("-hog")}
 _PROGRAMS = {tuple(program.argv()[:_HEAD]): program.name for program in WORKLOADS.values() if program.runs_on == "exec"}
 
 
@@ -145,6 +146,12 @@ class _Sandbox:
     inside: _Inside = field(default_factory=_Inside)
     snapshots: list[_Snapshot] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    running_since: float = 0.0
+
+    def cpu_seconds(self, now: float) -> float:
+        """CPU that it has used since it was started: a hog all of its limit, any other none."""
+        loads = tuple(self.spec.command[:_HEAD]) in _HOGS
+        return (now - self.running_since) * self.spec.cpu_millicores / 1000 if loads else 0.0
 
 
 class SimulatedPlatform:
@@ -243,6 +250,7 @@ class SimulatedPlatform:
             self._release(sandbox.spec)
             raise
         sandbox.phase = "running"
+        sandbox.running_since = _now()
         self._cpu_seconds += 0.1
         if snapshot is None:
             sandbox.inside = self._boot()
@@ -326,6 +334,8 @@ class SimulatedPlatform:
             Reading("node", self.name, "running", len(running), "sandboxes", SOURCE),
         ]
         for name in running:
+            used = self._sandboxes[name].cpu_seconds(_now())
+            readings.append(Reading("sandbox", name, "cpu_seconds_total", used, "s", SOURCE))
             readings.append(Reading("sandbox", name, "memory_bytes", _IDLE_MEMORY_BYTES, "bytes", SOURCE))
         return readings
 

@@ -165,7 +165,7 @@ def test_a_run_that_is_killed_in_a_storm_is_cleaned_to_zero(tmp_path: Path, pref
 @pytest.mark.local
 @pytest.mark.slow
 @pytest.mark.prefect
-@pytest.mark.parametrize(("number", "word"), [(signal.SIGKILL, "ended"), (signal.SIGSTOP, "stopped")])
+@pytest.mark.parametrize(("number", "word"), [(signal.SIGKILL, "ended"), (signal.SIGSTOP, "stopped loading")])
 def test_a_neighbour_that_stops_loading_contaminates_the_run(
     tmp_path: Path, prefect_server: str, number: signal.Signals, word: str
 ) -> None:

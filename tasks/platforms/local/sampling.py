@@ -29,6 +29,7 @@ class Sampler:
         self._proc = proc
         self._open: dict[str, int] = {}
         self._usages: dict[str, Usage] = {}
+        self._used: dict[str, float] = {}
         # Half of what the process may open is left to everybody else; files beyond are not kept open.
         self._keep_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
 
@@ -62,6 +63,7 @@ class Sampler:
     def close(self) -> None:
         """Close every file."""
         self._usages.clear()
+        self._used.clear()
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
@@ -69,6 +71,7 @@ class Sampler:
     def _close_all_but(self, groups: set[str]) -> None:
         for group in self._usages.keys() - groups:
             usage = self._usages.pop(group)
+            self._used.pop(str(usage.cpu), None)
             for file in (usage.cpu, usage.memory):
                 descriptor = self._open.pop(str(file), None)
                 if descriptor is not None:
@@ -103,6 +106,11 @@ class Sampler:
             value = cpu_seconds(text) if metric == "cpu_seconds_total" else float(text)
         except (OSError, ValueError) as error:
             return Reading("sandbox", name, metric, None, unit, source, _reason(error))
+        if metric == "cpu_seconds_total":
+            # The group outlives its processes for a while; who uses no CPU is looked at more closely.
+            before, self._used[source] = self._used.get(source), value
+            if value == before and _is_empty(file.parent):
+                return Reading("sandbox", name, metric, None, unit, source, "the sandbox has ended")
         return Reading("sandbox", name, metric, value, unit, source)
 
     def _node_cpu(self) -> Reading:
@@ -144,6 +152,12 @@ class Sampler:
     def __del__(self) -> None:
         with suppress(OSError):
             self.close()
+
+
+def _is_empty(group: Path) -> bool:
+    with suppress(OSError):
+        return not (group / "cgroup.procs").read_bytes()
+    return False
 
 
 def _reason(error: Exception) -> str:
