@@ -114,11 +114,11 @@ async def report_suite(
 
 
 def _write_suite(results: Path, suite_run: str, table: dict[str, Any]) -> tuple[Path, list[dict[str, str]]]:
-    from warehouse.suite import suite_rows, write_suite
+    from warehouse.suite import write_suite
 
     with Warehouse.open(warehouse_file(results)) as warehouse:
-        page = write_suite(warehouse, suite_run, table, results / "suites" / suite_run)
-        return page.resolve(), suite_rows(warehouse, suite_run, table)
+        page, rows = write_suite(warehouse, suite_run, table, results / "suites" / suite_run)
+        return page.resolve(), rows
 
 
 @task(name="report", cache_policy=NO_CACHE, persist_result=False)

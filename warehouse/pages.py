@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import vl_convert
@@ -14,6 +16,7 @@ from warehouse.charts import Chart
 from warehouse.figures import unit_of
 from warehouse.formatting import matrix_text, show_bytes, show_cpu, show_in, show_seconds, show_share, trial_text
 
+_KEPT = "charts.json"
 _CONFIG = {
     "background": "white",
     "font": "DejaVu Sans, Helvetica, Arial, sans-serif",
@@ -56,6 +59,25 @@ def _interval(low: float | None, high: float | None) -> str:
 def pictures(charts: Sequence[Chart]) -> list[tuple[Chart, str]]:
     """Every chart as SVG."""
     return [(chart, draw(specification(chart))) for chart in charts]
+
+
+def keep_pictures(drawn: Sequence[tuple[Chart, str]], directory: Path) -> None:
+    """Keep a run's pictures beside its report, for pages that show them as well: drawing is what takes time.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    kept = [{"name": c.name, "title": c.title, "description": c.description, "svg": svg} for c, svg in drawn]
+    (directory / _KEPT).write_text(json.dumps(kept), encoding="utf-8")
+
+
+def kept_pictures(directory: Path) -> list[tuple[Chart, str]] | None:
+    """The pictures that a run's report shows; None where it has none yet."""
+    try:
+        kept = json.loads((directory / _KEPT).read_text(encoding="utf-8"))
+        return [(Chart(each["name"], each["title"], each["description"], None), each["svg"]) for each in kept]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def specification(chart: Chart) -> dict[str, Any]:

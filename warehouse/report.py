@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ from altair.utils.schemapi import debug_mode
 
 from warehouse.charts import charts_of
 from warehouse.figures import LEFT
-from warehouse.pages import VERDICTS, described, draw, pictures, render
+from warehouse.pages import VERDICTS, described, draw, keep_pictures, pictures, render
 from warehouse.sql import holdings, query
 from warehouse.store import Warehouse, WarehouseError
 from warehouse.summary import run_verdict, summary_headline, summary_rows
 
+_PNGS_AT_ONCE = 2
 __all__ = ["draw", "write_report"]
 
 
@@ -30,8 +32,11 @@ def write_report(warehouse: Warehouse, run_id: str, directory: Path) -> Path:
     page = _page(warehouse, run_id, [{"chart": chart, "svg": described(chart, svg)} for chart, svg in drawn])
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for chart, svg in drawn:
-            (directory / f"{chart.name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        keep_pictures(drawn, directory)
+        with ThreadPoolExecutor(_PNGS_AT_ONCE) as threads:
+            pngs = threads.map(lambda drawing: vl_convert.svg_to_png(drawing[1], scale=1.5), drawn)
+            for (chart, _), png in zip(drawn, pngs, strict=True):
+                (directory / f"{chart.name}.png").write_bytes(png)
         path = directory / "report.html"
         path.write_text(page, encoding="utf-8")
     except OSError as error:

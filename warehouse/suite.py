@@ -15,7 +15,7 @@ from altair.utils.schemapi import debug_mode
 from warehouse.charts import charts_of
 from warehouse.figures import Evidence, figure, unit_of
 from warehouse.formatting import show_bytes, show_in, show_seconds
-from warehouse.pages import VERDICTS, described, pictures, render
+from warehouse.pages import VERDICTS, described, kept_pictures, pictures, render
 from warehouse.published import conditions_of, in_base
 from warehouse.store import Warehouse, WarehouseError
 from warehouse.summary import run_verdict, summary_headline
@@ -27,8 +27,10 @@ _FACTS = {
 }
 
 
-def write_suite(warehouse: Warehouse, suite_run: str, spec: dict[str, Any], directory: Path) -> Path:
-    """Write the page of one pass through a suite; returns it.
+def write_suite(
+    warehouse: Warehouse, suite_run: str, spec: dict[str, Any], directory: Path
+) -> tuple[Path, list[dict[str, str]]]:
+    """Write the page of one pass through a suite; returns it, and the rows of its table as text with units.
 
     Args:
         warehouse: where its runs are landed.
@@ -42,9 +44,11 @@ def write_suite(warehouse: Warehouse, suite_run: str, spec: dict[str, Any], dire
     runs = [_told(warehouse, run, directory) for run in _runs(warehouse, suite_run)]
     with debug_mode(False):
         for number, run in enumerate(runs):
-            charts = [chart for chart in charts_of(warehouse, run["run_id"]) if chart.name not in _IN_REPORTS_ONLY]
+            drawn = kept_pictures(_folder(warehouse, run["run_id"])) or pictures(charts_of(warehouse, run["run_id"]))
             run["charts"] = [
-                {"chart": chart, "svg": described(chart, svg, f"{number}-")} for chart, svg in pictures(charts)
+                {"chart": chart, "svg": described(chart, svg, f"{number}-")}
+                for chart, svg in drawn
+                if chart.name not in _IN_REPORTS_ONLY
             ]
     rows = _rows(warehouse, spec, {run["scenario"]: run for run in runs})
     page = render(
@@ -63,15 +67,7 @@ def write_suite(warehouse: Warehouse, suite_run: str, spec: dict[str, Any], dire
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise WarehouseError(f"{directory}: the page cannot be written: {error.strerror}") from error
-    return path
-
-
-def suite_rows(warehouse: Warehouse, suite_run: str, spec: dict[str, Any]) -> list[dict[str, str]]:
-    """The rows of the table, as text with units."""
-    runs = {run["scenario"]: run for run in _runs(warehouse, suite_run)}
-    for run in runs.values():
-        run["verdict"], run["reason"] = run_verdict(warehouse, run["run_id"])
-    return [
+    return path, [
         {
             "test": row["test"],
             "what": row["what"],
@@ -81,7 +77,7 @@ def suite_rows(warehouse: Warehouse, suite_run: str, spec: dict[str, Any]) -> li
             "published": row["published"],
             "published under": row["condition"],
         }
-        for row in _rows(warehouse, spec, runs)
+        for row in rows
     ]
 
 
@@ -94,12 +90,16 @@ def _runs(warehouse: Warehouse, suite_run: str) -> list[dict[str, Any]]:
     )
 
 
+def _folder(warehouse: Warehouse, run_id: str) -> Path:
+    return warehouse.path.parent / "runs" / run_id
+
+
 def _told(warehouse: Warehouse, run: dict[str, Any], directory: Path) -> dict[str, Any]:
     """A run with what the page says of it."""
     run_id = run["run_id"]
     verdict, reason = run_verdict(warehouse, run_id)
     answers = warehouse.rows("SELECT answer, count(*) FROM checks WHERE run_id = ? GROUP BY ALL ORDER BY 1", [run_id])
-    report = warehouse.path.parent / "runs" / run_id / "report.html"
+    report = _folder(warehouse, run_id) / "report.html"
     return run | {
         "verdict": verdict,
         "reason": reason,

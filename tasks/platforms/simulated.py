@@ -334,8 +334,8 @@ class SimulatedPlatform:
             Reading("node", self.name, "running", len(running), "sandboxes", SOURCE),
         ]
         for name in running:
-            used = self._sandboxes[name].cpu_seconds(_now())
-            readings.append(Reading("sandbox", name, "cpu_seconds_total", used, "s", SOURCE))
+            busy = self._sandboxes[name].cpu_seconds(_now())
+            readings.append(Reading("sandbox", name, "cpu_seconds_total", busy, "s", SOURCE))
             readings.append(Reading("sandbox", name, "memory_bytes", _IDLE_MEMORY_BYTES, "bytes", SOURCE))
         return readings
 

@@ -11,7 +11,7 @@ from tests.warehouse.segments import RunMaker
 from tests.warehouse.test_report import Page
 from warehouse.checks import answer_checks
 from warehouse.store import Warehouse
-from warehouse.suite import suite_rows, write_suite
+from warehouse.suite import write_suite
 
 
 def asked(scenario: str, of: str, reference: dict[str, str] | None = None, **where: Any) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         yield warehouse
 
 
-def test_rows_have_values_with_units_or_the_reason_why_there_is_none(landed: Warehouse) -> None:
-    rows = suite_rows(landed, "pass-1", SPEC)
+def test_rows_have_values_with_units_or_the_reason_why_there_is_none(landed: Warehouse, tmp_path: Path) -> None:
+    _, rows = write_suite(landed, "pass-1", SPEC, tmp_path)
     assert [(row["this machine"], row["n"], row["published"]) for row in rows] == [
         ("360 ms", "5", "291 ms"),
         ("withheld: n = 5: p95 needs 20", "5", "415 ms"),
@@ -81,7 +81,7 @@ def test_rows_have_values_with_units_or_the_reason_why_there_is_none(landed: War
 
 def test_a_page_needs_nothing_but_links_to_the_reports_of_its_runs(landed: Warehouse) -> None:
     directory = landed.path.parent / "suites" / "pass-1"
-    path = write_suite(landed, "pass-1", SPEC, directory)
+    path, _ = write_suite(landed, "pass-1", SPEC, directory)
     text = path.read_text()
     page = Page(text)
     assert path.parent == directory
@@ -102,9 +102,9 @@ def test_a_page_needs_nothing_but_links_to_the_reports_of_its_runs(landed: Wareh
 
 
 def test_a_pass_without_runs_says_so(results: Path, warehouse: Warehouse) -> None:
-    rows = suite_rows(warehouse, "nothing", SPEC)
+    path, rows = write_suite(warehouse, "nothing", SPEC, results / "suites" / "nothing")
     assert {row["this machine"] for row in rows} == {f"no run of {row['test']}" for row in rows}
-    text = write_suite(warehouse, "nothing", SPEC, results / "suites" / "nothing").read_text()
+    text = path.read_text()
     assert "No run of this suite is in the warehouse." in text
     assert "wake: missing." in text
 
@@ -113,4 +113,4 @@ def test_a_simulated_pass_says_so(results: Path, warehouse: Warehouse) -> None:
     made: RunMaker = wake_run()
     made.rows[0].simulated, made.rows[0].suite_run = True, "pass"
     warehouse.land(made.write(results))
-    assert "SIMULATED" in write_suite(warehouse, "pass", SPEC, results / "suites").read_text()
+    assert "SIMULATED" in write_suite(warehouse, "pass", SPEC, results / "suites")[0].read_text()
