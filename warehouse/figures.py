@@ -80,7 +80,7 @@ def figure(warehouse: Warehouse, run_id: str, of: str, where: dict[str, Any]) ->
         return _left(warehouse, run_id)
     subject, name = of.split(".")
     work_out, filters = _ways(subject, name)
-    trials = _matching_trials(warehouse, run_id, {key: value for key, value in where.items() if key not in _COLUMNS})
+    trials = matching_trials(warehouse, run_id, where)
     foreign = [key for key in where if key in _COLUMNS and key not in filters]
     if foreign:
         return Evidence(None, 0, f"{of} cannot be narrowed by {', '.join(foreign)}")
@@ -112,7 +112,9 @@ def _ways(subject: str, name: str) -> tuple[Callable[[Ask, str, str], Evidence],
     return _SUBJECTS.get(subject, (_outcomes, ("group", "how", "program")))
 
 
-def _matching_trials(warehouse: Warehouse, run_id: str, wanted: dict[str, Any]) -> list[int]:
+def matching_trials(warehouse: Warehouse, run_id: str, where: dict[str, Any]) -> list[int]:
+    """The trials of a run whose matrix values are those of a `where`."""
+    wanted = {key: value for key, value in where.items() if key not in _COLUMNS}
     trials = warehouse.rows("SELECT trial, matrix FROM trials WHERE run_id = ? ORDER BY trial", [run_id])
     return [
         trial for trial, matrix in trials if all(json.loads(matrix).get(key) == value for key, value in wanted.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warehouse.formatting import matrix_text, show_seconds, show_share, trial_text
+from warehouse.formatting import matrix_text, show_number, show_seconds, show_share, trial_text
 from warehouse.sql import query
 from warehouse.store import Warehouse
 
@@ -47,7 +47,7 @@ def phase_sentences(warehouse: Warehouse, run_id: str) -> list[str]:
     sentences = []
     for trial in dict.fromkeys(record["trial"] for record in records):
         mine = [record for record in records if record["trial"] == trial and record["ok_per_s"]]
-        rates = [f"{record['operation']} {record['ok_per_s']:.3g}" for record in mine]
+        rates = [f"{record['operation']} {show_number(record['ok_per_s'])}" for record in mine]
         if rates:
             name = f" ({trial_text(mine[0])})" if len({record["trial"] for record in records}) > 1 else ""
             limits = " and ".join(str(limit) for limit in dict.fromkeys(record["in_flight_limit"] for record in mine))

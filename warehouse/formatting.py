@@ -89,8 +89,12 @@ def show_in(unit: str, value: float | None) -> str:
         return show_bytes(value)
     if unit == "count":
         return f"{value:,.10g}"
-    digits = f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return f"{digits} {'per s' if unit == 'per second' else unit}"
+    return f"{show_number(value)} {'per s' if unit == 'per second' else unit}"
+
+
+def show_number(value: float) -> str:
+    """A plain number with three digits, or more where it is large."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
 
 
 def show_count(value: Any) -> str:

@@ -13,10 +13,11 @@ from typing import Any
 from altair.utils.schemapi import debug_mode
 
 from warehouse.charts import charts_of
-from warehouse.figures import Evidence, figure, unit_of
-from warehouse.formatting import show_bytes, show_in, show_seconds
+from warehouse.figures import Evidence, figure, matching_trials, unit_of
+from warehouse.formatting import show_bytes, show_cpu, show_in, show_seconds
 from warehouse.pages import VERDICTS, described, kept_pictures, pictures, render
 from warehouse.published import conditions_of, in_base
+from warehouse.sql import query
 from warehouse.store import Warehouse, WarehouseError
 from warehouse.summary import run_verdict, summary_headline
 
@@ -45,10 +46,13 @@ def write_suite(
     with debug_mode(False):
         for number, run in enumerate(runs):
             drawn = kept_pictures(_folder(warehouse, run["run_id"])) or pictures(charts_of(warehouse, run["run_id"]))
+            # What components use belongs to a test whose steps are phases; elsewhere it is in the run's own report.
+            phased = any(chart.name == "phases" for chart, _ in drawn)
+            left_out = _IN_REPORTS_ONLY if phased else _IN_REPORTS_ONLY | {"components"}
             run["charts"] = [
                 {"chart": chart, "svg": described(chart, svg, f"{number}-")}
                 for chart, svg in drawn
-                if chart.name not in _IN_REPORTS_ONLY
+                if chart.name not in left_out
             ]
     rows = _rows(warehouse, spec, {run["scenario"]: run for run in runs})
     page = render(
@@ -72,6 +76,7 @@ def write_suite(
             "test": row["test"],
             "what": row["what"],
             "this machine": row["shown"],
+            "measured under": row["under"],
             "n": row["n"],
             "95% interval": row["interval"],
             "published": row["published"],
@@ -118,8 +123,9 @@ def _row(warehouse: Warehouse, source: str, asked: dict[str, Any], run: dict[str
     published, condition = _published(warehouse, source, asked.get("reference"))
     row = {"test": asked["test"], "what": asked["what"], "published": published, "condition": condition}
     if run is None:
-        return row | {"shown": f"no run of {asked['scenario']}", "n": "–", "interval": "–", "beside": ""}
-    evidence = figure(warehouse, run["run_id"], asked["of"], asked.get("where") or {})
+        return row | {"shown": f"no run of {asked['scenario']}", "under": "–", "n": "–", "interval": "–"}
+    where = asked.get("where") or {}
+    evidence = figure(warehouse, run["run_id"], asked["of"], where)
     unit = unit_of(asked["of"])
     beside = [f"the run is {run['verdict']}"] if run["verdict"] != "valid" else []
     if evidence.figure is not None and evidence.reason:
@@ -127,9 +133,28 @@ def _row(warehouse: Warehouse, source: str, asked: dict[str, Any], run: dict[str
     shown = _shown(evidence, unit)
     return row | {
         "shown": f"{shown} ({'; '.join(beside)})" if beside else shown,
+        "under": _under(warehouse, run["run_id"], asked["of"], where),
         "n": f"{evidence.n:,}",
         "interval": _interval(evidence, unit),
     }
+
+
+def _under(warehouse: Warehouse, run_id: str, of: str, where: dict[str, Any]) -> str:
+    """Sizes, number and concurrency of the sandboxes that a figure rests on, in the words of published conditions."""
+    subject = of.split(".")[0]
+    operation = {"density": "resume", "durability": "suspend", "component": where.get("operation"), "neighbours": None}
+    values = {
+        "run_id": run_id, "trials": matching_trials(warehouse, run_id, where),
+        "operation": operation.get(subject, subject), "group_name": where.get("group"),
+    }  # fmt: skip
+    records = warehouse.records(query("measured_under"), values)
+    told = {
+        "cpu": [show_cpu(record["cpu_millicores"]) for record in records],
+        "memory": [show_bytes(record["memory_bytes"]).replace(" ", "").removesuffix("B") for record in records],
+        "n": [str(record["sandboxes"]) for record in records],
+        "in_flight": [str(record["in_flight"]) for record in records if record["in_flight"] is not None],
+    }
+    return " ".join(f"{name}={'|'.join(dict.fromkeys(values))}" for name, values in told.items() if values) or "–"
 
 
 def _shown(evidence: Evidence, unit: str) -> str:

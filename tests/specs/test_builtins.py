@@ -77,7 +77,8 @@ def test_document_says_where_it_is_from(tmp_path: Path) -> None:
         ),
         (
             "zzz",
-            f"zzz:1:1: no scenario is called `zzz`; built in are {', '.join(builtin_names())}; or give the path of a YAML file",
+            f"zzz:1:1: no scenario is called `zzz`; built in are {', '.join(builtin_names())}; "
+            "or give the path of a YAML file",
         ),
         ("no/such.yaml", "no/such.yaml:1:1: cannot be read: no such file or directory"),
         ("/", "/:1:1: cannot be read: is a directory"),

@@ -168,7 +168,7 @@ def test_every_filter_is_known_and_narrows_some_figure(landed: Warehouse) -> Non
          "1,000 millicores"),
         ("phases", {"of": "component.cpu_peak", "where": {"component": "router"}, "at_most": "500m"}, "pass",
          "500 millicores"),
-        ("phases", {"of": "create.rate", "at_most": 199.5}, "fail", "199.5 per s"),
+        ("phases", {"of": "create.rate", "at_most": 199.5}, "fail", "200 per s"),
         ("storm", {"of": "durability.all_durable_after", "at_most": "5m"}, "fail", "300 s"),
         ("neighbours", {"of": "exec.inside_p50", "where": {"program": "cpu-benchmark"}, "at_most": "500ms"}, "pass",
          "500 ms"),

@@ -25,8 +25,8 @@ _MAKERS: tuple[tuple[Maker, str | None], ...] = (
     (slowdown, "background"),
     (snapshots, "snapshots"),
     (phases, None),
-    (components, "components"),
     (latency, None),
+    (components, "components"),
     (ecdf, None),
     (node, None),
 )

@@ -6,11 +6,12 @@ from typing import Any
 
 import altair as alt
 
-from warehouse.charts.common import MOST_POINTS, NOTE, Chart, Subject, line, names_of
+from warehouse.charts.common import MOST_POINTS, NOTE, WIDTH, Chart, Subject, line, names_of
 from warehouse.sql import query
 from warehouse.store import Warehouse
 
 _MOST_LABELS = 8
+_CHARACTER = 6  # about as many pixels as one takes
 
 
 def components(warehouse: Warehouse, subject: Subject) -> Chart | None:
@@ -54,11 +55,13 @@ def _shades(steps: list[dict[str, Any]]) -> list[alt.Chart]:
     )
     if len(steps) > _MOST_LABELS:
         return [shades]
-    # Names in two rows, so that those of short neighbours do not lie over each other.
+    # Names in two rows, so that those of short neighbours do not lie over each other; and only where they fit.
+    whole = steps[-1]["ended_s"] - steps[0]["started_s"]
+    fitting = [span for span in spans if WIDTH * (span["to"] - span["from"]) / whole >= _CHARACTER * len(span["text"])]
     names = [
-        alt.Chart(alt.InlineData(values=[span for span in spans if span["row"] == row]))
+        alt.Chart(alt.InlineData(values=[span for span in fitting if span["row"] == row]))
         .mark_text(align="left", baseline="top", dx=3, fontSize=11, color=NOTE)
         .encode(x="from:Q", y=alt.value(4 + 14 * row), text="text:N")
-        for row in {span["row"] for span in spans}
+        for row in {span["row"] for span in fitting}
     ]
     return [shades, *names]

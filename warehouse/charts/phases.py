@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from warehouse.charts.common import PUBLISHED_COLOUR, Chart, Subject, line, names_of, published_name, published_note
-from warehouse.formatting import trial_text
+from warehouse.formatting import show_number, trial_text
 from warehouse.published import Published
 from warehouse.sql import query
 from warehouse.store import Warehouse
@@ -33,8 +33,8 @@ def phases(warehouse: Warehouse, subject: Subject) -> Chart | None:
     more = [published_note(warehouse)] if published else []
     chart = _panel(points).properties(title=subject.title(title, *more))
     words = [
-        f"{record['operation']}: {record['ok_per_s']:.3g} a second with {record['in_flight_limit']} in flight"
-        + (f", {record['steady_per_s']:.3g} while the loop was full." if record["steady_per_s"] else ".")
+        f"{record['operation']}: {show_number(record['ok_per_s'])} a second with {record['in_flight_limit']} in flight"
+        + (f", {show_number(record['steady_per_s'])} while the loop was full." if record["steady_per_s"] else ".")
         for record in records
         if record["ok_per_s"]
     ]
