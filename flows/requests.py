@@ -25,23 +25,32 @@ class InSuite(BaseModel):
     suite_run: str
 
 
-class RunRequest(BaseModel):
-    """One scenario on one target."""
+class Request(BaseModel):
+    """What every kind of run is asked for."""
 
     model_config = ConfigDict(extra="forbid")
 
-    scenario: str = Field(
-        default="density", title="Scenario", description="name of a built-in scenario, or path of a YAML file"
-    )
     target: str = Field(default="local", title="Target", description="name of a built-in target, or path of a file")
-    size: str | None = Field(default=None, title="Size", description="a size that the scenario declares, such as demo")
+    size: str | None = Field(default=None, title="Size", description="a size that scenarios declare, such as demo")
     overrides: list[str] = Field(
-        default=[], title="Overrides", description="other values for the scenario, as path=value (repetitions=3)"
+        default=[], title="Overrides", description="other values for scenarios, as path=value (repetitions=3)"
     )
     results: Path = Field(
         default=Path("results"), title="Results", description="folder of the warehouse and the reports"
     )
 
+    @property
+    def all_overrides(self) -> list[str]:
+        """The size as an override, before the others."""
+        return [*([f"size={self.size}"] if self.size else []), *self.overrides]
+
+
+class RunRequest(Request):
+    """One scenario on one target."""
+
+    scenario: str = Field(
+        default="density", title="Scenario", description="name of a built-in scenario, or path of a YAML file"
+    )
     suite: InSuite | None = Field(default=None, title="Suite", description="set by a suite for its own runs")
 
     def plan(self) -> Plan:
@@ -50,9 +59,8 @@ class RunRequest(BaseModel):
         Raises:
             specs.errors.SpecError: with every problem found.
         """
-        overrides = [*([f"size={self.size}"] if self.size else []), *self.overrides]
         problems: list[Problem] = []
-        document = _or_note(problems, load_scenario, self.scenario, overrides)
+        document = _or_note(problems, load_scenario, self.scenario, self.all_overrides)
         target = _or_note(problems, load_target, self.target)
         if document is None or target is None:
             raise SpecError(problems)

@@ -6,12 +6,10 @@ run: its rows in the table say what is missing.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from prefect import flow
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from flows.requests import InSuite, RunRequest
+from flows.requests import InSuite, Request, RunRequest
 from flows.run_scenario import run_scenario
 from specs.suites import Suite, load_suite
 from tasks.cleanup import NotClean
@@ -21,21 +19,11 @@ from tasks.session import new_run_id
 from warehouse.errors import WarehouseError
 
 
-class SuiteRequest(BaseModel):
+class SuiteRequest(Request):
     """One suite on one target."""
-
-    model_config = ConfigDict(extra="forbid")
 
     suite: str = Field(
         default="published-ax", title="Suite", description="name of a built-in suite, or path of a YAML file"
-    )
-    target: str = Field(default="local", title="Target", description="name of a built-in target, or path of a file")
-    size: str | None = Field(default=None, title="Size", description="a size that every scenario has, such as demo")
-    overrides: list[str] = Field(
-        default=[], title="Overrides", description="other values for every scenario, as path=value"
-    )
-    results: Path = Field(
-        default=Path("results"), title="Results", description="folder of the warehouse and the reports"
     )
 
     def load(self) -> Suite:
@@ -44,7 +32,7 @@ class SuiteRequest(BaseModel):
         Raises:
             specs.errors.SpecError: with every problem found.
         """
-        return load_suite(self.suite, [*([f"size={self.size}"] if self.size else []), *self.overrides])
+        return load_suite(self.suite, self.all_overrides)
 
     def requests(self, suite: Suite, suite_run: str) -> list[RunRequest]:
         """The run of each scenario."""
