@@ -12,7 +12,7 @@ from warehouse.published import Published
 from warehouse.sql import query
 from warehouse.store import Warehouse
 
-_IN_FLIGHT = 20
+_CONDITION = "cpu=25m n=120 in_flight=20"
 
 
 def phases(warehouse: Warehouse, subject: Subject) -> Chart | None:
@@ -27,7 +27,7 @@ def phases(warehouse: Warehouse, subject: Subject) -> Chart | None:
         for series, field in (("whole phase", "ok_per_s"), ("while the loop was full", "steady_per_s")):
             if record[field]:
                 points.append({"phase": phase, "series": series, "per_s": record[field]})
-    published = _published(warehouse, records) if not several else []
+    published = [] if several else _published(warehouse, records)
     points += published
     title = "Operations a second, phase by phase"
     more = [published_note(warehouse)] if published else []
@@ -42,12 +42,11 @@ def phases(warehouse: Warehouse, subject: Subject) -> Chart | None:
 
 
 def _published(warehouse: Warehouse, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    mine = [record["operation"] for record in records if record["in_flight_limit"] == _IN_FLIGHT]
-    condition = rf"cpu=25m n=120 (?P<x>in_flight={_IN_FLIGHT})"
+    name = f"{published_name(warehouse)} ({_CONDITION})"
     return [
-        {"phase": operation, "series": published_name(warehouse), "per_s": value}
-        for operation in dict.fromkeys(mine)
-        for _, value in Published("control-plane", condition, f"{operation}_rate").points(warehouse)
+        {"phase": operation, "series": name, "per_s": value}
+        for operation in names_of(records, "operation")
+        for _, value in Published("control-plane", f"(?P<x>{_CONDITION})", f"{operation}_rate").points(warehouse)
     ]
 
 
@@ -57,7 +56,7 @@ def _panel(points: list[dict[str, Any]]) -> Any:
                for name, colour in zip(series, ["#4c78a8", "#54a24b", ""], strict=False)]  # fmt: skip
     shapes = ["diamond" if name.startswith("published") else shape
               for name, shape in zip(series, ["circle", "square", ""], strict=False)]  # fmt: skip
-    legend = alt.Legend(orient="bottom", labelLimit=400)
+    legend = alt.Legend(orient="bottom", labelLimit=600)
     height = 46 * len(names_of(points, "phase")) + 20
     return (
         line(points, height)

@@ -27,6 +27,7 @@ _DURABLE, _OTHER = "durable", "not durable at the end"
 _STAGES = [_WAITING, _UPLOADING, _VERIFYING, _DURABLE, _OTHER]
 _COLOURS = ["#9aa5b1", "#4c78a8", "#b279a2", "#1a7f37", "#b42318"]
 _ALL_DURABLE = Published("snapshot-storm", r"(?P<x>n=20 dirty=100MB)", "all_durable_after")
+_DELAY = Published("snapshot-storm", r"(?P<x>n=20 dirty=100MB)", "upload_delay")
 _DIRTY = 100 * 10**6
 
 
@@ -52,7 +53,9 @@ def snapshots(warehouse: Warehouse, subject: Subject) -> Chart | None:
     panels = [_timeline(records, domain, published, published_name(warehouse))]
     if any(point["mib"] for point in sent):
         panels.append(_bytes([point for point in sent if point["after_s"] <= domain[1]], domain))
-    more = [published_note(warehouse)] if published else []
+    if not published:
+        panels.append(_published_storm(warehouse))
+    more = [published_note(warehouse)]
     chart = alt.vconcat(*panels, title=subject.title(title, *more))
     return Chart("snapshots", title, " ".join(_words(records)), chart)
 
@@ -61,6 +64,20 @@ def _published(warehouse: Warehouse, records: list[dict[str, Any]], last: float)
     """When all were durable in the study, beside as many snapshots of as many bytes, delayed alike."""
     alike = len(records) == 20 and all((record["size_bytes"] or 0) >= _DIRTY for record in records)
     return [value for _, value in _ALL_DURABLE.points(warehouse)] if alike and last > 100 else []
+
+
+def _published_storm(warehouse: Warehouse) -> Any:
+    """The study's own storm on an axis of its own: another number of snapshots, of other sizes, delayed otherwise."""
+    [(_, durable)], [(_, delay)] = _ALL_DURABLE.points(warehouse), _DELAY.points(warehouse)
+    spans = [{"from": 0, "to": delay, "width": 2}, {"from": delay, "to": durable, "width": 7}]
+    x = alt.X("from:Q", title="published storm (seconds)", scale=alt.Scale(domain=[0, durable * 1.02], nice=False))
+    base = line(spans, 40)
+    bars = base.mark_rule(color=PUBLISHED_COLOUR).encode(
+        x=x, x2="to:Q", y=alt.value(28), strokeWidth=alt.StrokeWidth("width:Q", scale=None, legend=None)
+    )
+    text = f"20 snapshots of 100 MB: upload delay {delay:g} s, all durable after {durable:g} s"
+    words = line([{"text": text}], 40).mark_text(align="left", fontSize=11, color=PUBLISHED_COLOUR)
+    return alt.layer(bars, words.encode(x=alt.value(4), y=alt.value(12), text="text:N"))
 
 
 def _timeline(records: list[dict[str, Any]], domain: list[float], published: list[float], name: str) -> Any:
@@ -82,7 +99,7 @@ def _timeline(records: list[dict[str, Any]], domain: list[float], published: lis
     x = alt.X(
         "from:Q", title="seconds since the first suspend had returned", scale=alt.Scale(domain=domain, nice=False)
     )
-    y = alt.Y("place:O", title="snapshot (number, in order of the first byte)",
+    y = alt.Y("place:O", title="snapshot (by first byte)",
               axis=alt.Axis(values=[1, *range(5, len(records) + 1, 5)], labelAngle=0))  # fmt: skip
     present = [stage for stage in _STAGES if any(mark["stage"] == stage for mark in [*spans, *ends])]
     scale = alt.Scale(domain=present, range=[_COLOURS[_STAGES.index(stage)] for stage in present])
