@@ -17,6 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from flows.requests import RunRequest
+from flows.run_suite import SuiteRequest
 from specs.loading import builtin_names
 from tests.conftest import PREFECT, REPOSITORY
 
@@ -30,15 +31,18 @@ def test_every_built_in_scenario_has_a_deployment_that_would_plan() -> None:
     known = {
         "name", "entrypoint", "description", "parameters", "work_pool", "concurrency_limit", "enforce_parameter_schema",
     }  # fmt: skip
-    scenarios = set()
+    scenarios, suites = set(), set()
     for deployment in DEPLOYMENTS:
         assert set(deployment) <= known, deployment["name"]
         file, function = deployment["entrypoint"].split(":")
         assert re.search(rf"^async def {function}\(", (REPOSITORY / file).read_text(), re.MULTILINE)
-        if "request" in deployment["parameters"]:
-            plan = RunRequest.model_validate(deployment["parameters"]["request"]).plan()
-            scenarios.add(plan.document.name)
+        request = deployment["parameters"].get("request", {})
+        if "scenario" in request:
+            scenarios.add(RunRequest.model_validate(request).plan().document.name)
+        if "suite" in request:
+            suites.add(SuiteRequest.model_validate(request).load().file.name)
     assert scenarios == set(builtin_names("scenarios"))
+    assert suites == set(builtin_names("suites"))
 
 
 class Server:

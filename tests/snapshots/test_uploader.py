@@ -433,12 +433,12 @@ def test_a_full_store(tmp_path, storm):
                 await until(lambda: sum(upload.tries for upload in uploader.uploads.values()) > 10)
                 assert not all(upload.state == "written" for upload in uploader.uploads.values())
                 filler.unlink()
-                await until(verified(uploader))
+                await until(verified(uploader), 100)  # the server looks for room once a minute
                 await until(lambda: observer.complete == storm.keys())
                 await uploader.stop()
 
             with observer.watching():
-                asyncio.run(asyncio.wait_for(body(), 60))
+                asyncio.run(asyncio.wait_for(body(), 150))
         finally:
             own.stop()
 

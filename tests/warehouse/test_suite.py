@@ -76,7 +76,8 @@ def test_rows_have_values_with_units_or_the_reason_why_there_is_none(landed: War
     ]
     assert rows[5]["95% interval"] == "752 ms to 840 ms"
     assert rows[0]["published under"] == "cpu=250m memory=256Mi n=5"
-    assert {len(row) for row in rows} == {7}
+    assert {len(row) for row in rows} == {8}
+    assert rows[0]["measured under"] == "cpu=250m memory=256Mi n=1 in_flight=1"
 
 
 def test_a_page_needs_nothing_but_links_to_the_reports_of_its_runs(landed: Warehouse) -> None:
@@ -91,7 +92,7 @@ def test_a_page_needs_nothing_but_links_to_the_reports_of_its_runs(landed: Wareh
     }  # fmt: skip
     assert not {"script", "link", "iframe", "img"} & set(page.tags)
     assert len(page.ids) == len(set(page.ids)), "charts of several runs must not share clip paths"
-    assert page.pictures == 1 + 2 + 1 + 2
+    assert page.pictures == 1 + 2 + 1 + 1
     for wanted in (
         "noisy-neighbours: contaminated.", "background: 1 of 4 cpu-hogs ended in trial 1", "density: missing.",
         "no run of density", "two m7i.xlarge nodes", "2 CPUs, &lt;AMD&gt; EPYC, 8 GiB", "release-20250319.0",
