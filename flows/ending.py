@@ -11,6 +11,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
 from tasks.cleanup import NotClean, clean_session, describe_left
 from tasks.landing import land
@@ -57,16 +59,49 @@ def _end_at_zero(session: Session) -> None:
 
 
 @contextmanager
+def interrupted_once() -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM end a run as it always does, and no further one disturb its ending.
+
+    It would leave the flow's coroutine where it is: nothing would be cleaned up, and Python's exit
+    would wait for ever for a thread that Prefect starts when that coroutine is thrown away.
+    """
+    asked = False
+
+    def first_only(number: int, frame: FrameType | None, before: Any) -> None:
+        nonlocal asked
+        if asked:
+            _still_at_it()
+            return
+        asked = True
+        if callable(before):
+            before(number, frame)
+        elif before is signal.SIG_DFL:
+            raise SystemExit(128 + number)
+
+    with _handled(first_only):
+        yield
+
+
+@contextmanager
 def _not_interrupted() -> Iterator[None]:
-    """Ending at zero takes seconds; a second Ctrl-C must not make it end at something else."""
+    """Ending at zero takes seconds; Ctrl-C must not make it end at something else."""
+    with _handled(lambda number, frame, before: _still_at_it()):
+        yield
+
+
+def _still_at_it() -> None:
+    print("still ending at zero, which takes some seconds", file=sys.stderr)
+
+
+@contextmanager
+def _handled(handle: Callable[[int, FrameType | None, Any], None]) -> Iterator[None]:
+    """Handle Ctrl-C and SIGTERM otherwise for a while; the handler also gets the one before it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def still_at_it(*_: object) -> None:
-        print("still ending at zero, which takes some seconds", file=sys.stderr)
-
-    before = {number: signal.signal(number, still_at_it) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda number, frame: handle(number, frame, before[signal.Signals(number)]))
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from pathlib import Path
 from prefect import flow, get_run_logger
 from prefect.runtime import flow_run
 
-from flows.ending import end_early
+from flows.ending import end_early, interrupted_once
 from flows.requests import RunRequest
 from specs.models import DurabilityStep, LoadStep, kind_of
 from specs.plan import Plan, PlannedTrial, provision_of, step_label
@@ -58,7 +58,8 @@ async def run_scenario(request: RunRequest) -> RunResult:
         session.run.flow_run_id = flow_run.get_id()
         if request.suite is not None:
             session.run.suite, session.run.suite_run = request.suite.name, request.suite.suite_run
-        await _run(session)
+        with interrupted_once():
+            await _run(session)
     return await report_run(request.results, session.run_id)
 
 

@@ -196,3 +196,24 @@ def test_a_neighbour_that_stops_loading_contaminates_the_run(
     assert "hogs" in result["verdict_reason"] and word in result["verdict_reason"]
     assert result["answers"] == {"pass": 1, "fail": 1}
     assert marked(tmp_path, "") == []
+
+
+@pytest.mark.local
+@pytest.mark.slow
+@pytest.mark.prefect
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_in_a_row_while_the_store_starts_end_at_zero(
+    tmp_path: Path, prefect_server: str, number: signal.Signals
+) -> None:
+    run = begin(tmp_path, prefect_server, *STORM)
+    until(lambda: (tmp_path / "state/store").exists(), run)
+    time.sleep(0.6)
+    for _ in range(3):
+        run.send_signal(number)
+        time.sleep(0.2)
+    out, err = run.communicate(timeout=60)
+    assert "Traceback" not in out + err, err
+    assert run.returncode == 128 + number, err
+    assert "nothing is left running" in err
+    assert marked(tmp_path, "") == []
+    assert not (tmp_path / "state/store").exists()

@@ -73,7 +73,7 @@ class Snapshots:
         from tasks.snapshots.supervising import UploaderProcess
 
         try:
-            self._store = await asyncio.to_thread(self._open_store)
+            self._store = await self._opened()
             keys = self._server.keys if self._server is not None else None
             self._uploader = UploaderProcess(
                 self._disk.path, self._store.settings, keys, self._settings.parallel_uploads
@@ -82,6 +82,16 @@ class Snapshots:
         except StoreError as error:
             await self.stop()
             raise Unavailable(f"target {self._target.name}: {error}") from error
+
+    async def _opened(self) -> SnapshotStore:
+        """Open the store in a thread. Who is cancelled meanwhile waits for that, and leaves no server behind."""
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open_store))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.wait({opening})
+            await self.stop()
+            raise
 
     def _open_store(self) -> SnapshotStore:
         from tasks.snapshots.seaweedfs import SeaweedServer
@@ -122,7 +132,7 @@ class Snapshots:
 
     async def objects(self) -> list[str]:
         """Everything of ours in the store: keys; of a store of our own that does not run, its files."""
-        if self._settings.endpoint is None and self._server is None:
+        if self._settings.endpoint is None and self._store is None:
             return sorted(os.listdir(self._disk.objects)) if self._disk.objects.exists() else []
         return await self._ask(lambda store: store.objects())
 
