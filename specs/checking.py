@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from specs.figures import FIGURES, FILTERS
+from specs.figures import FIGURES, FILTERS, filters_of
 from specs.models import (
     OPERATIONS,
     Check,
@@ -202,7 +202,9 @@ def check_figure(
     if subject == "durability" and not parts.watches and parts.whole:
         yield Fault((*path, "of"), "no step watches snapshots; add a step durability")
     for key, value in where.items():
-        if message := _where(key, value, parts, matrix):
+        if key in FILTERS and key not in filters_of(of):
+            yield Fault((*path, "where", key), f"{of} cannot be narrowed by `{key}`", key=True)
+        elif message := _where(key, value, parts, matrix):
             yield Fault((*path, "where", key), message, key=key not in (*matrix, *FILTERS))
     doing = {load.group for _, load in parts.loads if subject in [operation_of(action) for action in load.do]}
     group = where.get("group")

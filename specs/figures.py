@@ -40,5 +40,18 @@ FIGURES: dict[str, Unit] = {
 """Every figure, with its unit."""
 
 PERCENTILES = frozenset({"p50", "p95", "p99", "max", "inside_p50", "inside_p95"})
+_PROGRAMS = ("group", "how", "program")
+_FILTERS_OF = {
+    "wake.lost_state": ("group", "how"), "exec.inside_p50": ("group", "program"),
+    "exec.inside_p95": ("group", "program"), "density": ("group",), "durability": ("group",),
+    "component": ("component", "operation"), "neighbours": ("group",),
+}  # fmt: skip
+
+
+def filters_of(figure: str) -> tuple[str, ...]:
+    """What `where` can narrow a figure by, beside matrix values."""
+    return _FILTERS_OF.get(figure, _FILTERS_OF.get(figure.split(".")[0], _PROGRAMS))
+
+
 FILTERS = ("group", "how", "program", "component", "operation")
-"""What `where` can narrow a figure by, beside matrix values."""
+"""What `where` can narrow some figure by, beside matrix values; no matrix key may be called so."""

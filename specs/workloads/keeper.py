@@ -22,6 +22,11 @@ while True:
             request += block
         if not request:
             continue
+        # What is left unread would reset the connection, and the answer with it.
+        asked, _, sent = request.partition(b"\r\n\r\n")
+        lengths = [line.split(b":")[1] for line in asked.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        while lengths and len(sent) < int(lengths[0]) and (block := connection.recv(65536)):
+            sent += block
         count += 1
         if request.startswith(b"POST /nonce/"):
             nonce = request.split(b" ", 2)[1][7:].decode()

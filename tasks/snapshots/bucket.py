@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
+import hashlib
+import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -145,6 +147,21 @@ class Bucket:
             for problem in answer.get("Errors", ()):
                 raise StoreUnavailable(self.message(problem.get("Key", some[0]), "DELETE", problem.get("Message", "")))
 
+    def try_out(self, key: str) -> None:
+        """Write an object, read it again and remove it.
+
+        Raises:
+            StoreError: it cannot be done, or the server does not vouch for what it took.
+        """
+        data = secrets.token_bytes(16)
+        sha256 = hashlib.sha256(data)
+        vouched = self.put(key, data, sha256.digest())
+        if self.get(key) != data or vouched != sha256.hexdigest():
+            problem = "what was written could not be read again with its checksum"
+            mend = "use an S3 server that keeps x-amz-checksum-sha256"
+            raise StoreRefused(self.message(key, "PUT", problem, mend))
+        self.delete([key])
+
     def message(self, key: str, call: str, problem: str, mend: str = "see that the server runs, or try later") -> str:
         """An error's text: where, what and how to mend it."""
         place = f"{self.settings.endpoint}/{self.settings.bucket}/{key}"
@@ -159,6 +176,9 @@ class Bucket:
         except NoCredentialsError as error:
             mend = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another source that boto3 reads"
             raise StoreRefused(self.message(key, call, "there are no keys", mend)) from error
+        except RecursionError as error:  # boto3 follows redirects without an end
+            mend = "name the address of an S3 server in the settings"
+            raise StoreRefused(self.message(key, call, "redirected again and again", mend)) from error
         except ValueError as error:
             raise StoreRefused(self.message(key, call, str(error), "mend the endpoint in the settings")) from error
         except (BotoCoreError, HTTPError, OSError) as error:
@@ -168,6 +188,9 @@ class Bucket:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         code = error.response.get("Error", {}).get("Code", "")
         text = f"{status} {code}: {error.response.get('Error', {}).get('Message', '')}".rstrip(": ")
+        if status == 404 and call not in ("GET", "HEAD") and code != "NoSuchBucket":
+            mend = "name the address of an S3 server in the settings"
+            return StoreRefused(self.message(key, call, f"{text}: this is no S3 server", mend))
         if status == 404 and code != "NoSuchBucket":
             return _NoSuchKey(self.message(key, call, text, "suspend the sandbox again"))
         if code in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):

@@ -13,7 +13,6 @@ started it, and whoever uses this starts it from a thread of a pool.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -236,7 +235,8 @@ class SeaweedServer:
                 raise ServerFailed(f"SeaweedFS ended at once: {self._last_line()} (more is in {self.directory}/log)")
             if _listens(ports["s3"]):
                 try:
-                    _try_out(probe)
+                    probe.create()
+                    probe.try_out("probe")
                     return True
                 except StoreError as error:
                     problem = str(error)
@@ -294,12 +294,3 @@ def _listens(port: int) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1.0):
         return True
     return False
-
-
-def _try_out(bucket: Bucket) -> None:
-    bucket.create()
-    data = secrets.token_bytes(16)
-    bucket.put("probe", data, hashlib.sha256(data).digest())
-    if bucket.get("probe") != data:
-        raise ServerFailed("what was written could not be read again")
-    bucket.delete(["probe"])

@@ -69,6 +69,14 @@ class SnapshotStore:
         self._layout = Layout(settings.prefix)
         self._bucket = Bucket(settings, keys, connections=2 * parallel)
 
+    def try_out(self) -> None:
+        """Find out now, and not in the middle of a storm, whether the server takes and keeps objects.
+
+        Raises:
+            StoreError: it does not.
+        """
+        self._bucket.try_out(f"{self.settings.prefix}/probe")
+
     def sending(self, directory: Path, sandbox: str, generation: int) -> Sending:
         """A directory to be sent part by part, for callers that keep their own order of things."""
         return Sending(self._bucket, self._layout, directory, sandbox, generation)

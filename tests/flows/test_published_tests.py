@@ -152,6 +152,7 @@ def test_a_run_that_is_killed_in_a_storm_is_cleaned_to_zero(tmp_path: Path, pref
     run.send_signal(signal.SIGKILL)
     run.wait()
     assert marked(tmp_path, "-dir=")  # the server was left behind
+    ports = json.loads((tmp_path / "state/store/ports.json").read_text())
     done = sandgauge("clean", "target.yaml", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     [cleaned] = json.loads(done.stdout)
@@ -159,6 +160,7 @@ def test_a_run_that_is_killed_in_a_storm_is_cleaned_to_zero(tmp_path: Path, pref
     assert not any(cleaned["left"].values())
     assert marked(tmp_path, "") == []
     assert not (tmp_path / "state/store").exists()
+    assert not [socket for port in ports.values() for socket in Path("/tmp").glob(f"seaweedfs-*{port}.sock")]
     states = {row["state"] for row in asked(tmp_path, "select distinct state from snapshots")}
     assert states <= {"local_only", "uploading", "durable"}
 

@@ -31,7 +31,9 @@ GARBAGE = """
 import socket
 s = socket.socket(); s.bind(("127.0.0.1", 8080)); s.listen(8)
 while True:
-    c, _ = s.accept(); c.recv(65536); c.sendall(b"no HTTP at all\\r\\n\\r\\n"); c.close()
+    c, _ = s.accept(); data = b""
+    while b"\\r\\n\\r\\n" not in data: data += c.recv(65536)
+    c.sendall(b"no HTTP at all\\r\\n\\r\\n"); c.close()
 """
 PYTHON = ["/usr/bin/python3", "-ISE", "-c"]
 

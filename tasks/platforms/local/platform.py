@@ -451,11 +451,11 @@ class LocalPlatform:
             self._store.erase(sandbox.home)
 
         await self._in_background(erase)
-        await self._snapshots.forget(sandbox)
         if sandbox.container is not None and sandbox.spec is not None:
             self._release(sandbox.spec)
         sandbox.container = None
         self._sandboxes.pop(sandbox.name, None)
+        await self._snapshots.forget(sandbox)
 
     # What there is
 

@@ -87,6 +87,8 @@ class Exchange:
         Raises:
             BadAnswer: they are no whole response.
         """
+        if not received:
+            raise BadAnswer("the program closed the connection without an answer")
         try:
             self._connection.receive_data(received)
             self._connection.receive_data(b"")
@@ -94,7 +96,7 @@ class Exchange:
             while isinstance(head, h11.InformationalResponse):
                 head = self._connection.next_event()
             if not isinstance(head, h11.Response):
-                raise BadAnswer("the program closed the connection without an answer")
+                raise BadAnswer("the program's answer ended in its head")
             body = bytearray()
             while isinstance(part := self._connection.next_event(), h11.Data):
                 body += part.data

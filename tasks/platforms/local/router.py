@@ -167,7 +167,7 @@ class Router:
         return None
 
     async def _answer(self, asked: Asked) -> Answer:
-        host = dict(asked.headers).get(b"host", b"").decode("latin-1").partition(":")[0].rstrip(".")
+        host = dict(asked.headers).get(b"host", b"").decode("latin-1").partition(":")[0].rstrip(".").lower()
         if not host.endswith(f".{DOMAIN}"):
             return _own(404, f"ask for NAME.{DOMAIN}, and not for {host or 'no host'}")
         if asked.size > MOST_REQUEST_BYTES:

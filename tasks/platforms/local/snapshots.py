@@ -14,6 +14,7 @@ import os
 import platform as machine
 import shutil
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -74,6 +75,8 @@ class Snapshots:
 
         try:
             self._store = await self._opened()
+            if self._server is None:
+                await asyncio.to_thread(self._store.try_out)
             keys = self._server.keys if self._server is not None else None
             self._uploader = UploaderProcess(
                 self._disk.path, self._store.settings, keys, self._settings.parallel_uploads
@@ -120,21 +123,37 @@ class Snapshots:
             await asyncio.to_thread(server.stop)
 
     async def remove_all(self) -> None:
-        """Remove everything of ours from the store, and the store itself where it is ours."""
+        """Remove everything of ours from the store, and the store itself where it is ours.
+
+        A store that does not answer keeps nobody from removing all else; `objects` tells that it may hold some.
+        """
         self._records.clear()
         if self._uploader is not None:
             await self._uploader.stop()
             self._uploader = None
         if self._settings.endpoint is not None:
-            await self._ask(lambda store: store.delete_all())
+            with suppress(Unavailable):
+                await self._ask(lambda store: store.delete_all())
         await self.stop()
-        await asyncio.to_thread(shutil.rmtree, self._disk.objects, ignore_errors=True)
+        if self._disk.objects.exists():
+            await asyncio.to_thread(self._remove_own_store)
+
+    def _remove_own_store(self) -> None:
+        """End a server that an earlier process left behind, and remove its files, here and in /tmp."""
+        from tasks.snapshots.seaweedfs import SeaweedServer
+
+        with suppress(StoreError):
+            SeaweedServer(self._disk.objects, self._settings.bucket).end_leftovers()
+        shutil.rmtree(self._disk.objects, ignore_errors=True)
 
     async def objects(self) -> list[str]:
         """Everything of ours in the store: keys; of a store of our own that does not run, its files."""
         if self._settings.endpoint is None and self._store is None:
             return sorted(os.listdir(self._disk.objects)) if self._disk.objects.exists() else []
-        return await self._ask(lambda store: store.objects())
+        try:
+            return await self._ask(lambda store: store.objects())
+        except Unavailable as error:
+            return [f"not known: {error}"]
 
     async def _ask(self, question: Callable[[SnapshotStore], T]) -> T:
         """Ask the store in a thread; it is opened for the length of the question where it is not.
@@ -211,7 +230,12 @@ class Snapshots:
             if self._uploader is not None:
                 self._uploader.drop(name, generation)
         if self._store is not None:
-            await self._ask(lambda store: store.delete_sandbox(sandbox.name))
+            try:
+                await self._ask(lambda store: store.delete_sandbox(sandbox.name))
+            except Unavailable as error:
+                raise Failed(
+                    f"sandbox {sandbox.name} is deleted, and its snapshots may be in the store: {error}"
+                ) from error
 
     # What there is
 
