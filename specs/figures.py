@@ -39,7 +39,6 @@ FIGURES: dict[str, Unit] = {
 }  # fmt: skip
 """Every figure, with its unit."""
 
-PERCENTILES = frozenset({"p50", "p95", "p99", "max", "inside_p50", "inside_p95"})
 _PROGRAMS = ("group", "how", "program")
 _FILTERS_OF = {
     "wake.lost_state": ("group", "how"), "exec.inside_p50": ("group", "program"),

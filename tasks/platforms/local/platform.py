@@ -270,9 +270,10 @@ class LocalPlatform:
                 raise
             sandbox.generation, sandbox.container = generation, None
             self._release(spec)
-            self._snapshots.suspended(sandbox, size_of(image))
+            size = size_of(image)
+            self._snapshots.suspended(sandbox, size)
         self._chore(self._tidy(sandbox, container))
-        return Receipt(detail={"checkpoint_bytes": size_of(image)})
+        return Receipt(detail={"checkpoint_bytes": size})
 
     async def _save(self, sandbox: Sandbox, container: str, partial: Path) -> None:
         bundle = sandbox.bundle(container)
