@@ -18,10 +18,8 @@ def seconds_of(text: str) -> float:
     Raises:
         ValueError: it is none.
     """
-    found = re.fullmatch(r"([\d.]+)(ms|s|m|h)", str(text))
-    if not found:
-        raise ValueError(f"{text!r} is not a duration")
-    return float(found[1]) * _UNITS[found[2]]
+    number, unit = _quantity(text, "ms|s|m|h", "a duration")
+    return number * _UNITS[unit]
 
 
 def bytes_of(text: Any) -> float:
@@ -30,10 +28,8 @@ def bytes_of(text: Any) -> float:
     Raises:
         ValueError: it is none.
     """
-    found = re.fullmatch(r"([\d.]+)([kMGT]|[KMGT]i|)", str(text))
-    if not found:
-        raise ValueError(f"{text!r} is not a size")
-    return float(found[1]) * _SIZES[found[2]]
+    number, unit = _quantity(text, "[kMGT]|[KMGT]i|", "a size")
+    return number * _SIZES[unit]
 
 
 def millicores_of(text: Any) -> float:
@@ -42,10 +38,16 @@ def millicores_of(text: Any) -> float:
     Raises:
         ValueError: it is none.
     """
-    found = re.fullmatch(r"([\d.]+)(m?)", str(text))
+    number, unit = _quantity(text, "m?", "an amount of CPU")
+    return number * (1 if unit else 1000)
+
+
+def _quantity(text: Any, units: str, what: str) -> tuple[float, str]:
+    """A number and its unit."""
+    found = re.fullmatch(rf"([\d.]+)({units})", str(text))
     if not found:
-        raise ValueError(f"{text!r} is not an amount of CPU")
-    return float(found[1]) * (1 if found[2] else 1000)
+        raise ValueError(f"{text!r} is not {what}")
+    return float(found[1]), found[2]
 
 
 def show_seconds(value: float | None, *, censored: bool = False) -> str:
